@@ -41,27 +41,21 @@ void check_method(const Method& method) {
   require("stage", method.stage, {"auto", "direct", "async", "burst"});
   require("transport", method.transport, {"auto", "posix", "null"});
   if (method.stage != "burst") return;
-  check_group_staging(method);
   if (method_value(method, "bp_version") == "3")
-    throw Error(Errc::enotsupport, "BP3 files are written at once",
+    throw Error(Errc::enotsupport,
+                "steps of BP3 files do not wait in logs (stage=burst): each moves the index of all "
+                "steps before it",
                 "choose stage=direct, or bp_version=4");
 }
 
 process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
   process_group::WriteOptions options = group_write_options(method);
+  const bool says = options.one_file || method.origin.contains("subfiling");
+  if (method.layout == "auto" && !says)
+    options.ranks_per_file = process_group::WriteOptions::by_size;
   options.group = group.name;
   options.column_major = group.column_major;
   return options;
-}
-
-/// Entries are some hundred bytes each: ranks of a node collect them in windows.
-void write_index_together(process_group::StepWriter& file, const Comm& comm, const Method& method,
-                          Report& report) {
-  TransportOptions options = transport_options(method);
-  options.kind = "aggregated";
-  file.write_index_by([&comm, options, &report](std::shared_ptr<ByteFile> index) {
-    return make_transport(comm, std::move(index), options, report);
-  });
 }
 
 class ProcessGroups final : public GroupWriter {
@@ -83,7 +77,7 @@ class ProcessGroups final : public GroupWriter {
                    : StepWriter::create(comm_, path_, options, report_);
     for (const GroupAttribute& attribute : group_.attributes)
       file_->add_attribute(bp_attribute(attribute));
-    if (!options.drop_all) write_index_together(*file_, comm_, method_, report_);
+    if (!options.drop_all) write_index_in_windows(*file_, comm_, method_, report_);
     if (method_.stage != "burst" || options.drop_all) return;
     staging_ = std::make_unique<GroupStaging>(comm_, path_, method_, report_);
     file_->use_log(staging_->take_log());
@@ -104,6 +98,7 @@ class ProcessGroups final : public GroupWriter {
     if (const auto failed = up_to_meeting(comm_, [&] { file_->sync(); })) throw *failed;
   }
   void close() override {
+    attempt_to([&] { note_choice(); });
     // Where not all is in the file the logs stay, to be replayed.
     const auto failed = attempt_to([&] {
       file_->close();
@@ -117,6 +112,19 @@ class ProcessGroups final : public GroupWriter {
   std::uint64_t steps() const override { return file_->steps(); }
 
  private:
+  /// For the report.
+  void note_choice() {
+    using process_group::WriteOptions;
+    const auto [ranks, bytes] = file_->chosen_ranks_per_file();
+    if (ranks == WriteOptions::by_size) return;
+    method_.subfiling = ranks == WriteOptions::all_ranks       ? "none"
+                        : ranks == WriteOptions::ranks_of_node ? "node"
+                                                               : "ranks";
+    if (method_.subfiling == "ranks") method_.subfile_ranks = ranks;
+    method_.origin["subfiling"] =
+        "layout=auto, as a step has " + std::to_string(bytes >> 10) + " KiB";
+  }
+
   const Comm& comm_;
   std::string path_;
   const GroupDefinition& group_;
@@ -157,6 +165,15 @@ process_group::WriteOptions group_write_options(const Method& method) {
   if (method.striping_unit > 0)
     options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
   return options;
+}
+
+void write_index_in_windows(process_group::StepWriter& file, const Comm& comm, const Method& method,
+                            Report& report) {
+  TransportOptions options = transport_options(method);
+  options.kind = "aggregated";
+  file.write_index_by([&comm, options, &report](std::shared_ptr<ByteFile> index) {
+    return make_transport(comm, std::move(index), options, report);
+  });
 }
 
 std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::string& path,

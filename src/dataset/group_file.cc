@@ -17,10 +17,19 @@
 namespace forebay {
 namespace {
 
-/// What a group is written as where nobody says: the path's ending tells.
-std::string layout_for(const Method& method, const std::string& path) {
-  if (method.origin.contains("layout") && method.layout != "auto") return method.layout;
-  return path.ends_with(".nc") ? "canonical" : "process-group";
+/// Where nobody says which layout: the path's ending tells the format, the first step the rest.
+bool chooses(const Method& method) {
+  return !method.origin.contains("layout") || method.layout == "auto";
+}
+
+/// The same. Endings of formats that groups are not written in are refused: a directory of BP with
+/// such a name would be found out late.
+bool is_bp_by_ending(const std::string& path) {
+  for (const char* const other : {".h5", ".hdf5", ".nc4", ".zarr"})
+    if (path.ends_with(other))
+      throw Error(Errc::enotsupport, path + ": groups are not written in the format of that name",
+                  "call it .bp, or .nc, or choose a layout");
+  return !path.ends_with(".nc");
 }
 
 /// The histogram of one block. NaN is nowhere, infinities lie below and above.
@@ -50,17 +59,20 @@ std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string
                                              bool append) {
   std::unique_ptr<GroupFile> file;
   Method method;
+  bool is_bp = false;
   // Before a file is replaced that is there.
   const auto check = [&] {
     check_group(group);
-    for (const GroupAttribute& attribute : group.attributes) bp::check(bp_attribute(attribute));
     method = chosen;
-    method.layout = layout_for(method, path);
+    if (chooses(method)) method.layout = "auto";
+    is_bp = method.layout == "auto" ? is_bp_by_ending(path) : method.layout == "process-group";
+    for (const GroupAttribute& attribute : group.attributes)
+      if (is_bp) bp::check(bp_attribute(attribute));
     file.reset(new GroupFile(comm, group));
   };
   together(comm, [&] {
     agree_on_error(comm, attempt_to(check));
-    if (method.layout == "process-group")
+    if (is_bp)
       file->writer_ = write_process_groups(file->comm_, path, file->group_, method, append);
     else if (method.layout == "null")
       file->writer_ = write_nothing();

@@ -72,14 +72,14 @@ TEST_F(GroupFileRanks, a_block_whose_histogram_finds_no_room_counts_once) {
     Method method;
     method.buffer_limit = 100;  // a block, and no histogram beside it
     const auto file = GroupFile::create(comm, path_, group, method, false);
-    if (comm.is_root()) fs::create_symlink("/dev/full", path_ / "data.1");
+    if (comm.is_root()) fs::create_symlink("/dev/full", path_ / "data.2");
     comm.barrier();
     std::vector<double> values(elements);
     std::iota(values.begin(), values.end(), 0);
     const auto write = [&] { file->write("T", values.data(), false); };
     const auto refused = attempt_to(write);
     comm.barrier();
-    if (comm.is_root()) fs::remove(path_ / "data.1");
+    if (comm.is_root()) fs::remove(path_ / "data.2");
     comm.barrier();
     if (refused) EXPECT_FALSE(attempt_to(write));  // as its documentation allows
     values.assign(elements, -1);                   // the program's again

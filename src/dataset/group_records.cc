@@ -45,6 +45,7 @@ namespace {
 namespace terms = group_terms;
 namespace fs = std::filesystem;
 
+constexpr Count worth_chunks = 64 << 10;              // bytes of a variable in a step
 constexpr Count most_in_cdf2 = (Count{1} << 32) - 4;  // bytes of a variable, or of its record
 constexpr int text_bits = 32;                         // of a text's length, with ranks above them
 constexpr std::int64_t unsaid = std::numeric_limits<std::int64_t>::min();
@@ -79,6 +80,10 @@ class Records final : public GroupWriter {
       : comm_(comm), path_(strip_prefix(path)), group_(group), method_(method), fills_(comm) {
     // A step is in the file when it has ended, unless another stage is asked for.
     if (!method_.origin.contains("stage")) method_.stage = "direct";
+    if (method_.layout == "auto") {
+      method_.layout = "canonical";
+      waits_for_size_ = method_.codec != "none";
+    }
     targets_ = record_targets(group, is_split());
   }
 
@@ -142,6 +147,7 @@ class Records final : public GroupWriter {
   void write_step();
   void put(std::vector<Request>& requests);
   std::vector<Said> agree();
+  void choose_layout(Count largest);
   void note_own(std::vector<std::int64_t>& most, std::vector<std::int64_t>& sums) const;
   Said said_of(std::size_t v, std::span<const std::int64_t> most) const;
   void define(const std::vector<Said>& step, const std::vector<std::size_t>& fresh);
@@ -161,7 +167,8 @@ class Records final : public GroupWriter {
   std::unique_ptr<Dataset> file_;  // none: where steps have files, between two of them
   // Of each variable the records that are known to have all their values, at least.
   std::vector<Count> whole_;
-  bool defined_ = false;  // it has left its first define mode
+  bool defined_ = false;         // it has left its first define mode
+  bool waits_for_size_ = false;  // layout=auto, of a file without a step
   std::uint64_t steps_ = 0;
   std::vector<Pending> pending_;
   std::map<std::size_t, std::vector<Count>> said_;  // this rank's extents of what it added
@@ -227,6 +234,7 @@ void Records::drop_file() {
 void Records::go_on() {
   file_ = Dataset::open_by(comm_, path_, true, method_);
   defined_ = true;
+  waits_for_size_ = false;
   const auto failed = worst_of_all(comm_, attempt_to([&] {
                                      find_ids();
                                      steps_ = static_cast<std::uint64_t>(file_->schema().numrecs);
@@ -446,17 +454,32 @@ void Records::define_variable(RecordTarget& target, const Said& said) {
       target.counts, text_attribute("long_name", terms::counts_title(target.name, *target.follow)));
 }
 
+// Every reader knows canonical files; a codec needs chunks, which small variables gain nothing by.
+void Records::choose_layout(Count largest) {
+  if (!std::exchange(waits_for_size_, false)) return;
+  const bool chunked = largest >= worth_chunks;
+  method_.layout = chunked ? "chunked" : "canonical";
+  attempt_to([&] {
+    method_.origin["layout"] = "layout=auto, as the largest variable of the first step has " +
+                               std::to_string(largest) + " bytes";
+  });
+  if (!chunked || !file_) return;
+  std::exchange(file_, nullptr)->abort();
+  create(path_of_step(), targets_.version());
+}
+
 void Records::define(const std::vector<Said>& step, const std::vector<std::size_t>& fresh) {
-  bool large = false;
+  Count largest = 0;
   for (const std::size_t v : fresh) {
     Count bytes = size_of(targets_.variables[v].element());
     for (const Count n : step[v].shape)
       if (__builtin_mul_overflow(bytes, n, &bytes))
         throw Error(Errc::evarsize, targets_.variables[v].name + " has more than 2^63 bytes");
-    large |= bytes > most_in_cdf2;
+    largest = std::max(largest, bytes);
   }
   if (fresh.empty() && defined_) return;
-  if (!defined_ && large && file_->schema().version < 5) {
+  if (!fresh.empty()) choose_layout(largest);
+  if (!defined_ && largest > most_in_cdf2 && file_->schema().version < 5) {
     std::exchange(file_, nullptr)->abort();
     create(path_of_step(), 5);
   }

@@ -1,4 +1,5 @@
-// Where steps of process groups wait with stage burst: a log of each rank on fast storage, and
+// Where steps of process groups wait with stage burst: a log of each rank on fast storage, in
+// files of its own or of its node, and
 // beside the BP4 directory the control file that tells of them (docs/burst.md).
 #pragma once
 
@@ -13,9 +14,6 @@
 
 namespace forebay {
 
-/// Local. Errc::enotsupport: keys of stage burst that steps of groups have no use for.
-void check_group_staging(const Method& method);
-
 class GroupStaging {
  public:
   /// Collective. Makes the logs, and the control file of the directory `path`, which is there:
@@ -26,13 +24,17 @@ class GroupStaging {
   /// Local, once. This rank's; this object outlives it.
   std::unique_ptr<process_group::StepLog> take_log() { return std::move(log_); }
 
-  /// Collective. All is in the file: logs and control file go. Without it they stay.
+  /// Collective. All is in the file: logs, unless they are to be kept, and control file go. Without
+  /// it they stay.
   void end();
 
  private:
+  bool makes_files() const { return node_.is_root(); }
   void make_log(const Method& method, Report& report);
 
   const Comm& comm_;
+  Comm node_;  // of those that share files; this rank alone where none do
+  bool keeps_ = false;
   StagingInfo info_;
   std::string stem_;
   Report log_report_;  // what is read and written of logs is not of the file

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/attempt.h"
@@ -386,20 +388,104 @@ TEST_F(GroupStagingRanks, a_file_that_cannot_be_replaced_keeps_its_logs) {
   check(2);
 }
 
-TEST_F(GroupStagingRanks, what_steps_have_no_use_for_is_refused) {
-  const auto refused = [&] {
-    const auto failed =
-        attempt_to([&] { GroupFile::create(Comm(), path_, group_, method_, false); });
-    return failed && failed->code() == Errc::enotsupport && !fs::exists(path_);
-  };
+// Ranks of a node share files, each in blocks of its own.
+TEST_F(GroupStagingRanks, logs_of_a_node) {
+  for (const int of_node : {0, 2}) {
+    SetUp();
+    const std::size_t files = of_node == 0 ? 2 : 4;
+    method_.burst_shared = "enable";
+    method_.ranks_per_node = of_node;
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const auto file = open(comm, false);
+      write(comm, *file, 2);
+      comm.barrier();
+      EXPECT_EQ(logs(), files);
+      comm.barrier();
+      file->sync();
+      write(comm, *file, 2);
+      file->close();
+    });
+    EXPECT_TRUE(nothing_is_left());
+    check(4);
+    leave(3, true);
+    EXPECT_EQ(logs(), files);
+    EXPECT_EQ(records(), 4U);
+    const auto session = recover_all();
+    EXPECT_FALSE(session.error) << session.error->what();
+    EXPECT_TRUE(nothing_is_left());
+    check(7);
+    method_.burst_shared = "disable";
+    method_.ranks_per_node = 0;
+  }
+}
+
+TEST_F(GroupStagingRanks, logs_that_cannot_be_made_leave_none) {
   method_.burst_shared = "enable";
-  EXPECT_TRUE(refused());
-  method_.burst_shared = "disable";
+  method_.burst_directory = folder_ / "nowhere";
+  run_as_threads(ranks,
+                 [&](const Comm& comm) { EXPECT_TRUE(attempt_to([&] { open(comm, false); })); });
+  EXPECT_TRUE(nothing_is_left());
+  method_.burst_directory = folder_ / "logs";
+  fs::create_directory(folder_ / "run.bp.staging");
+  run_as_threads(ranks,
+                 [&](const Comm& comm) { EXPECT_TRUE(attempt_to([&] { open(comm, false); })); });
+  EXPECT_EQ(logs(), 0U);
+}
+
+TEST_F(GroupStagingRanks, logs_are_emptied_when_a_step_has_waited_long_enough) {
+  method_.burst_flush_time = 1;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto file = open(comm, false);
+    write(comm, *file, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    write(comm, *file, 1);
+    comm.barrier();
+    EXPECT_EQ(records(), 2U);
+    comm.barrier();
+    file->close();
+  });
+  check(2);
+}
+
+// To be looked at; nobody has to recover anything.
+TEST_F(GroupStagingRanks, logs_stay_where_that_is_asked_for) {
   method_.burst_delete = "disable";
-  EXPECT_TRUE(refused());
-  method_.burst_delete = "enable";
+  for (const std::size_t steps : {3, 6}) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const auto file = open(comm, steps > 3);
+      write(comm, *file, 2);
+      file->sync();
+      write(comm, *file, 1);
+      file->close();
+    });
+    EXPECT_EQ(logs(), 2 * ranks * steps / 3);
+    EXPECT_FALSE(fs::exists(folder_ / "run.bp.staging"));
+    check(steps);
+  }
+  std::size_t kept = 0;
+  Report report;
+  for (const FoundSession& session : find_logs(folder_ / "logs").sessions)
+    for (const FoundLog& log : session.logs) {
+      EXPECT_TRUE(log.state.closed);
+      open_log(log.stem, 0, report)
+          ->walk([&](std::uint64_t, const staging::Write&, const auto&) { ++kept; }, true);
+    }
+  EXPECT_GE(kept, 6U * ranks);
+  leave(2, true);
+  EXPECT_EQ(records(), 6U);
+  const auto result = recover(Comm(), path_, {});
+  ASSERT_EQ(result.sessions.size(), 1U);
+  EXPECT_FALSE(result.sessions[0].error) << result.sessions[0].error->what();
+  check(8);
+}
+
+TEST_F(GroupStagingRanks, bp3_is_refused) {
   apply_hints(method_, "bp_version=3", "the test");
-  EXPECT_TRUE(refused());
+  const auto failed = attempt_to([&] { GroupFile::create(Comm(), path_, group_, method_, false); });
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code(), Errc::enotsupport);
+  EXPECT_NE(std::string(failed->what()).find("stage=burst"), std::string::npos);
+  EXPECT_FALSE(fs::exists(path_));
 }
 
 }  // namespace

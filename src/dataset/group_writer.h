@@ -45,6 +45,12 @@ class GroupWriter {
 /// for.
 process_group::WriteOptions group_write_options(const Method& method);
 
+/// Local, on all ranks, before any block is added. Entries of the index are some hundred bytes
+/// each: where there are many, ranks of a node put them together in windows. `comm` and `report`
+/// outlive the file.
+void write_index_in_windows(process_group::StepWriter& file, const Comm& comm, const Method& method,
+                            Report& report);
+
 // Collective, with equal arguments; `comm` and `group` outlive the writer. A new file, in place of
 // one that is there, or one that goes on behind its last step.
 

@@ -1,12 +1,15 @@
 // What `forebay check` finds in BP4 directories.
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/attempt.h"
 #include "base/error.h"
 #include "files/bp_source.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/group_walk.h"
 #include "layout/process_group/range.h"
+#include "layout/process_group/visible.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -15,6 +18,18 @@ namespace {
 using process_group::BpReader;
 using process_group::Kind;
 using process_group::StoredVariable;
+
+constexpr std::size_t most_compared = 2048;    // blocks, pair by pair
+constexpr Count most_marked = Count{1} << 30;  // elements, of which each has a bit
+
+bool lies_within(const bp::Shape& at) {
+  if (at.start.size() != at.shape.size() || at.count.size() != at.shape.size()) return false;
+  for (std::size_t d = 0; d < at.shape.size(); ++d)
+    if (at.start[d] < 0 || at.count[d] < 0 || at.start[d] > at.shape[d] ||
+        at.count[d] > at.shape[d] - at.start[d])
+      return false;
+  return true;
+}
 
 /// Looks at all blocks of a file.
 class Checker {
@@ -25,6 +40,10 @@ class Checker {
     check_.format = file_.format();
     check_.steps = static_cast<Count>(file_.steps());
     check_.variables = std::ssize(file_.variables());
+    if (const auto lost = unread_steps(file_); lost > 0)
+      check_.faults.push_back("md.0 lacks the index of " + std::to_string(lost) +
+                              " of the steps that md.idx tells of (`forebay recover` finds what is "
+                              "whole)");
     for (std::size_t v = 0; v < file_.variables().size(); ++v)
       for (const std::uint32_t step : file_.variables()[v].steps) check_step(v, step);
     return std::move(check_);
@@ -36,7 +55,8 @@ class Checker {
     const std::string me = variable.variable.name + ", step " + std::to_string(step);
     const auto failed = attempt_to([&] {
       Count elements = 0;
-      bool countable = true;
+      bool countable = true, comparable = true;
+      std::vector<process_group::Overlap> parts;
       std::vector<Count> shape;
       std::string operation;
       file_.each_block(v, step, [&](const bp::Block& block) {
@@ -47,10 +67,14 @@ class Checker {
         if (shape.empty()) shape = block.at.shape;
         if (shape != block.at.shape)
           throw Error(Errc::ebad_file, "its blocks say different shapes", "");
+        comparable &= lies_within(block.at);
+        if (variable.kind == Kind::global && comparable && own > 0 && parts.size() <= most_compared)
+          parts.push_back(
+              {std::vector<Count>(block.at.start.size()), block.at.start, block.at.count});
         if (!block.operation.empty())
           operation = block.operation;
         else if (!block.has_value)
-          check_block(v, block, me);
+          check_block(v, step, block, me);
       });
       if (!operation.empty())
         check_.notes.push_back(me + ": values behind ADIOS's operator " + operation +
@@ -59,15 +83,24 @@ class Checker {
       Count whole = 1;
       for (const Count n : shape)
         if (__builtin_mul_overflow(whole, n, &whole)) return;
+      // As far as that can be told in short time: else what overlaps may hide holes.
+      bool overlap = elements > whole;
+      if (comparable && parts.size() <= most_compared && !all_apart(parts)) {
+        overlap = true;
+        if (whole <= most_marked) {
+          const auto seen = process_group::visible_parts(parts, shape, elements);
+          if (!seen.too_many) elements = seen.elements;
+        }
+      }
       if (elements < whole)
         check_.notes.push_back(me + ": " + std::to_string(whole - elements) +
                                " elements or more were written by no rank");
-      if (elements > whole) check_.notes.push_back(me + ": blocks overlap");
+      if (overlap) check_.notes.push_back(me + ": blocks overlap");
     });
     if (failed) check_.faults.push_back(me + ": " + failed->message());
   }
 
-  void check_block(std::size_t v, const bp::Block& block, const std::string& me) {
+  void check_block(std::size_t v, std::size_t step, const bp::Block& block, const std::string& me) {
     const std::string data = file_.data_path(block.file);
     const auto [known, is_new] = ends_.emplace(data, 0);
     if (is_new) known->second = File(data, false, 0, report_).size();
@@ -81,14 +114,23 @@ class Checker {
       if (block.has_range && process_group::is_ordered(type))
         found = together(type, found, process_group::range_of(type, part));
     });
-    if (found.any && (found.min != block.min || found.max != block.max))
-      check_.notes.push_back(me + ": the index has another least or largest value than the block");
+    if (!found.any || (found.min == block.min && found.max == block.max)) return;
+    // Other programs' ranges are wrong beside NaN.
+    (is_own(step) ? check_.faults : check_.notes)
+        .push_back(me + ": the index has another least or largest value than the block");
+  }
+
+  /// Whether this library wrote the step.
+  bool is_own(std::size_t step) {
+    if (!groups_) groups_.emplace(file_.path(), 0, report_);
+    return groups_->has(file_.time(step));
   }
 
   Report report_;
   BpReader file_;
   bool values_;
   BpCheck check_;
+  std::optional<process_group::GroupWalk> groups_;
   std::map<std::string, Offset> ends_;  // of data files
 };
 

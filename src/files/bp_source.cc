@@ -17,6 +17,7 @@
 #include "dataset/group_terms.h"
 #include "format/bp_read.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/bp_scan.h"
 #include "layout/process_group/range.h"
 #include "storage/file.h"
 
@@ -57,6 +58,9 @@ class BpSource final : public Source {
     for (const bp::Attribute& attribute : reader_.attributes())
       stored_attributes_.emplace(attribute.name, &attribute);
     declare_dimensions();
+    if (const auto lost = unread_steps(reader_); lost > 0)
+      leave_out("md.idx",
+                std::to_string(lost) + " steps whose index md.0 lacks (`forebay recover`)");
     for (std::size_t v = 0; v < reader_.variables().size(); ++v) add_variable(v);
     for (const bp::Attribute& attribute : reader_.attributes())
       if (!taken_.contains(attribute.name)) add_attribute(attribute);
@@ -266,6 +270,10 @@ void BpSource::add_variable(std::size_t v) {
   if (!shape) return leave_out(name, "its shape differs between steps in more than one extent");
   if (std::find(shape->begin(), shape->end(), 0) != shape->end())
     return leave_out(name, "an array without elements");
+  Count bytes = std::max<Count>(bp::size_of(type), 1);
+  for (const Count extent : *shape)
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      return leave_out(name, "an array of more than 2^63 bytes");
   std::vector<DimId> dims;
   std::vector<Attribute> attributes;
   if (view.lead == View::steps) dims.push_back(step_dimension(variable, attributes));
@@ -437,6 +445,21 @@ Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f) {
   Report report;
   return search(BpReader(Comm(), path, report), what, values, f);
+}
+
+void each_block_in_bp(const std::string& path,
+                      const std::function<void(const std::string&, const BlocksOf&)>& f) {
+  Report report;
+  const BpReader file(Comm(), path, report);
+  for (std::size_t v = 0; v < file.variables().size(); ++v)
+    f(file.variables()[v].variable.name,
+      [&](const std::function<void(const FoundBlock&)>& take) { each_block(file, v, take); });
+}
+
+std::uint64_t unread_steps(const BpReader& file) {
+  if (file.format() != std::string_view("BP4")) return 0;
+  Report report;
+  return process_group::steps_without_index(file.path(), file.steps(), 0, report);
 }
 
 bool is_bp(const std::string& path) { return process_group::is_bp(path); }

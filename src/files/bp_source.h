@@ -40,6 +40,9 @@ inline constexpr std::string_view all_lengths = "bp_dimension_lengths";
 /// Local. Whether `path` is a BP directory, or a file of BP3.
 bool is_bp(const std::string& path);
 
+/// Local. Steps that md.idx tells of and that cannot be read, as md.0 lacks their index.
+std::uint64_t unread_steps(const process_group::BpReader& file);
+
 /// Opens one. What the model has no word for is in left_out(): long double, lists of strings and
 /// complex numbers among attributes, blocks that do not follow one another, values behind
 /// operators. Errors as process_group::BpReader has them.
@@ -67,5 +70,12 @@ using process_group::FoundBlock, process_group::Search, process_group::Searched,
 /// Local. As process_group::search.
 Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f);
+
+/// Calls a function for each block of a variable, by the index alone: `matches` and `certain` say
+/// nothing.
+using BlocksOf = std::function<void(const std::function<void(const FoundBlock&)>&)>;
+/// Local. Calls f(name, its blocks) for each variable. Errors as BpReader has them.
+void each_block_in_bp(const std::string& path,
+                      const std::function<void(const std::string&, const BlocksOf&)>& f);
 
 }  // namespace forebay

@@ -16,8 +16,10 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "dataset/group_file.h"
 #include "files/bp_source_testing.h"
 #include "format/bp_testing.h"
+#include "format/bp_write.h"
 
 namespace forebay {
 namespace {
@@ -305,6 +307,81 @@ TEST_F(BpSourceTest, blocks_are_checked_in_parts) {
   values_[600'000] = 1;
   make({{{{T, {large}}}, {}}});
   EXPECT_EQ(check_bp(path_.string(), true).notes.size(), 1U);
+}
+
+// A record whose step md.0 lacks is none, and that is told.
+TEST_F(BpSourceTest, steps_that_lost_their_index_are_told) {
+  const bp::MadeStep step{{{T, {block({{3}, {0}, {3}}, 0)}}}, {}};
+  make({step, step, step});
+  EXPECT_TRUE(check_bp(path_.string(), false).faults.empty());
+  EXPECT_TRUE(open_bp(path_.string(), Strings::given)->left_out().empty());
+  fs::resize_file(path_ / "md.0", fs::file_size(path_ / "md.0") - 1);
+  const BpCheck found = check_bp(path_.string(), false);
+  EXPECT_EQ(found.steps, 2);
+  ASSERT_EQ(found.faults.size(), 1U);
+  EXPECT_NE(found.faults[0].find("1 of the steps"), std::string::npos) << found.faults[0];
+  const auto left_out = open_bp(path_.string(), Strings::given)->left_out();
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_EQ(left_out[0].name, "md.idx");
+  fs::resize_file(path_ / "md.idx", fs::file_size(path_ / "md.idx") - 1);  // a torn record
+  EXPECT_TRUE(check_bp(path_.string(), false).faults.empty());
+}
+
+// Of 12 elements half were written twice, and half by nobody.
+TEST_F(BpSourceTest, blocks_that_overlap_do_not_hide_holes) {
+  make({{{{T, {block({{12}, {0}, {6}}, 0), block({{12}, {0}, {6}}, 0)}}}, {}}});
+  const BpCheck found = check_bp(path_.string(), false);
+  ASSERT_EQ(found.notes.size(), 2U);
+  EXPECT_NE(found.notes[0].find("6 elements or more"), std::string::npos) << found.notes[0];
+  EXPECT_NE(found.notes[1].find("overlap"), std::string::npos) << found.notes[1];
+}
+
+TEST_F(BpSourceTest, an_array_beyond_all_sizes_is_left_out_alone) {
+  const Count huge = Count{1} << 40;
+  make({{{{T, {block({{huge, huge}, {0, 0}, {1, 3}}, 0)}}, {U, {local_value(3)}}}, {}}});
+  const auto file = open();
+  ASSERT_EQ(file->left_out().size(), 1U);
+  EXPECT_EQ(file->left_out()[0].name, T.name);
+  EXPECT_EQ(file->schema().vars.size(), 1U);
+  EXPECT_THROW(bp::check(T, {{huge, huge}, {0, 0}, {1, 3}}), Error);
+  bp::check(T, {{huge, 0, huge}, {0, 0, 0}, {1, 0, 3}});
+}
+
+TEST_F(BpSourceTest, blocks_are_shown_by_the_index_alone) {
+  make({{{{T, {block({{12}, {0}, {6}}, 0), block({{12}, {6}, {6}}, 6)}}, {U, {local_value(3)}}},
+         {}}});
+  std::vector<std::string> names;
+  std::vector<FoundBlock> blocks;
+  each_block_in_bp(path_.string(), [&](const std::string& name, const BlocksOf& of) {
+    names.push_back(name);
+    of([&](const FoundBlock& one) { blocks.push_back(one); });
+  });
+  EXPECT_EQ(names, (std::vector<std::string>{T.name, U.name}));
+  ASSERT_EQ(blocks.size(), 3U);
+  EXPECT_EQ(blocks[1].start, std::vector<Count>{6});
+  EXPECT_EQ(blocks[1].block, 1);
+  EXPECT_TRUE(blocks[2].known && blocks[2].least == 3);
+}
+
+// The only evidence of it that there is.
+TEST_F(BpSourceTest, values_that_were_written_over_are_damage_where_this_library_wrote_them) {
+  for (const char* const version : {"4", "3"}) {
+    fs::remove_all(path_);
+    GroupDefinition group = define_group("g", "C");
+    define_variable(group, {.name = "T", .type = "double", .dimensions = "1000"});
+    Method method;
+    apply_hints(method, std::string("bp_version=") + version, "the test");
+    const auto file = GroupFile::create(Comm(), path_, group, method, false);
+    const std::vector<double> values(1000, 7);
+    file->write("T", values.data(), false);
+    file->end_step();
+    file->close();
+    EXPECT_TRUE(check_bp(path_.string(), true).faults.empty());
+    const fs::path data = fs::is_directory(path_) ? path_ / "data.0" : path_;
+    std::fstream(data, std::ios::in | std::ios::out | std::ios::binary).seekp(6000).put('!');
+    EXPECT_TRUE(check_bp(path_.string(), false).faults.empty());
+    EXPECT_EQ(check_bp(path_.string(), true).faults.size(), 1U);
+  }
 }
 
 // Each byte of the index in turn is another one: an error, or what can be read, but no crash.

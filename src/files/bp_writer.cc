@@ -84,6 +84,7 @@ BpWriter::BpWriter(const Comm& comm, const std::string& path, const Source& sour
                  }));
   start_timeline(comm_, method_, report_, opened_);
   writer_ = process_group::StepWriter::create(comm_, path_, options, report_);
+  write_index_in_windows(*writer_, comm_, method_, report_);
   agree_on_error(comm_, attempt_to([&] { define(source); }));
 }
 

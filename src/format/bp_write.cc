@@ -244,6 +244,12 @@ void check(const Variable& variable, const Shape& at) {
                     " dimensions, BP files have room for 255",
                 "use fewer dimensions");
   }
+  if (std::find(at.shape.begin(), at.shape.end(), 0) != at.shape.end()) return;
+  Count bytes = std::max<Count>(size_of(variable.type), 1);
+  for (const Count extent : at.shape)
+    if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes))
+      throw Error(Errc::evarsize, variable.name + ": all of the array has more than 2^63 bytes",
+                  "look at its global dimensions");
 }
 
 void check(const Attribute& attribute) {

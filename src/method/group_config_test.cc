@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "base/error.h"
 #include "method/config.h"
 
@@ -197,6 +201,47 @@ TEST(GroupConfig, attributes_are_of_their_type) {
   EXPECT_TRUE(says(
       refused_in_group("<attribute name=\"a\" value=\"1\"/><attribute name=\"a\" value=\"1\"/>"),
       "two attributes a"));
+}
+
+// A file is read by people's programs before anything else: whatever it holds, it is an error with
+// a line or a group, whose extents can be worked out or refused.
+TEST(GroupConfig, damage_is_an_error_or_a_group) {
+  const std::string whole = restart;
+  int refused = 0, taken = 0;
+  const auto look = [&](const std::string& text) {
+    try {
+      const Config config = parse_config(text, "run.xml");
+      ++taken;
+      for (const GroupDefinition& group : config.groups)
+        for (const GroupVariable& v : group.variables)
+          for (const Expression& e : v.global) try {
+              e.value([](std::string_view) { return std::optional<Count>(Count{1} << 60); });
+            } catch (const Error&) {
+            }
+    } catch (const Error& error) {
+      ++refused;
+      EXPECT_FALSE(std::string(error.what()).empty());
+    }
+  };
+  const std::string marks = "<>\"/*+-()&;,:=9n \n";
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    look(whole.substr(0, at));
+    look(whole.substr(0, at) + whole.substr(at + 1));
+    for (const char mark : marks + std::string("\0\xff", 2)) {
+      std::string text = whole;
+      text[at] = mark;
+      look(text);
+      look(text.insert(at, 3, mark));
+    }
+  }
+  look("<forebay>" + std::string(100'000, '<') + "</forebay>");
+  look("<forebay><group name=\"g\"><global dimensions=\"" + std::string(100'000, '(') +
+       "\" offsets=\"0\"/></group></forebay>");
+  look("<forebay><group name=\"g\"><global dimensions=\"" + std::string(100'000, '-') +
+       "1\" offsets=\"0\"><var name=\"x\" dimensions=\"1\" "
+       "type=\"double\"/></global></group></forebay>");
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(taken, 1000);
 }
 
 }  // namespace

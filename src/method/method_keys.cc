@@ -73,8 +73,10 @@ void add_method_keys(std::vector<KeySpec>& keys) {
       part_key(PartKind::layout, "layout", "canonical", &Method::layout,
                "Where the elements of a variable lie.", "auto",
                "canonical for netCDF, and for HDF5, where it is the default, log for all files "
-               "that a log can serve; for groups, where it is the default, too, canonical where "
-               "the path ends in .nc, else process-group"));
+               "that a log can serve; for groups, where it is the default, too, process-group, or "
+               "where the path ends in .nc canonical, with a codec chunked; the first step's sizes "
+               "tell how many data files there are, and whether chunks are worth it "
+               "(docs/groups.md)"));
   keys.push_back(part_key(PartKind::stage, "stage", "auto", &Method::stage,
                           "Where requests wait before they are laid out."));
   keys.push_back(plain_key({"codec", codec_words(), "none",

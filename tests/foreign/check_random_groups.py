@@ -11,6 +11,7 @@ SMALL = "buffer_limit=4k;window_size=4k"
 BP = {"direct": "", "files": "subfiling=ranks;subfile_ranks=2",
       "nodes": "subfiling=node;ranks_per_node=2;buffer_limit=4k", "async": "stage=async;async_memory=1k", "burst": "stage=burst;nc_burst_buf_dirname={dir}/logs",
       "burst_small": "stage=burst;nc_burst_buf_dirname={dir}/logs;buffer_limit=4k;burst_flush_size=1000",
+      "burst_nodes": "stage=burst;nc_burst_buf_dirname={dir}/logs;nc_burst_buf_shared_logs=enable;ranks_per_node=2",
       "striped": "striping_unit=64;open_stagger=1", "bp3": "bp_version=3"}
 RECORDS = {"plain": SMALL, "chunked": "layout=chunked;codec=shuffle,zstd:3;chunk_bytes=64;" + SMALL,
            "decomposed": "layout=decomposed;" + SMALL, "directory": "layout=canonical;container=directory;" + SMALL,

@@ -2,6 +2,8 @@
 """Has the forebay command convert netCDF files to BP4 on several ranks; adios2 reads them, and they convert back."""
 
 import argparse
+import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -182,6 +184,21 @@ def main():
     # A rank that holds all of a step writes one group.
     whole, back = convert_and_back(plain, "whole", ranks[1])
     assert (whole / "data.0").read_bytes().count(b"\x07\0forebay") == 3
+
+    # Many small variables: ranks put the entries of the index together.
+    many, report = options.dir / "many.nc", options.dir / "many.json"
+    with netCDF4.Dataset(many, "w", format="NETCDF3_64BIT_DATA") as file:
+        file.createDimension("x", 12)
+        for n in range(300):
+            file.createVariable(f"v{n}", "f8", ("x",))[:] = series("f8", (12,), n)
+    made, back = options.dir / "many.bp", options.dir / "many.back.nc"
+    os.environ["FOREBAY_REPORT"] = f"json:{report}"
+    run("convert", many, made, launch=ranks[3])
+    del os.environ["FOREBAY_REPORT"]
+    reports = [json.loads(line) for line in report.read_text().splitlines()]
+    assert any(one["counters"]["windows"]["sum"] > 0 for one in reports), reports
+    run("convert", made, back, "--format", "cdf5")
+    run("diff", many, back)
 
     # Attributes with the names by which dimensions have theirs are refused, or left out.
     clash = options.dir / "clash.nc"

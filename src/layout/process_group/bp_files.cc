@@ -24,6 +24,7 @@
 #include "format/bp_write.h"
 #include "layout/process_group/bp_reader.h"
 #include "layout/process_group/bp_scan.h"
+#include "layout/process_group/data_spread.h"
 #include "layout/process_group/index_walk.h"
 #include "storage/client_caches.h"
 
@@ -69,9 +70,13 @@ bool has_index(const std::string& path) {
   return !none && size >= static_cast<std::uintmax_t>(bp::head_bytes);
 }
 
-[[noreturn]] void cannot_append(const std::string& path, const std::string& why) {
-  throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, "write a new file");
+[[noreturn]] void cannot_append(const std::string& path, const std::string& why,
+                                const std::string& advice = "write a new file") {
+  throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, advice);
 }
+
+constexpr const char* to_recover =
+    "`forebay recover` finds what is whole, with --skip-damaged it is all that stays";
 
 /// Collective. Those of rank 0.
 void share_places(const Comm& comm, Places& places) {
@@ -185,24 +190,76 @@ BpFiles::BpFiles(const Comm& comm, const std::string& path, const WriteOptions& 
     index_ = new_file("md.idx");
     open_by_root(append, options.column_major);
   });
-  std::array<std::int64_t, 4> told{metadata_end, index_end, static_cast<std::int64_t>(steps),
-                                   static_cast<std::int64_t>(new_opening())};
+  std::array<std::int64_t, 5> told{metadata_end, index_end, static_cast<std::int64_t>(steps),
+                                   static_cast<std::int64_t>(new_opening()), goes_on_};
   comm_.broadcast(told.data(), sizeof told);
   metadata_end = told[0];
   index_end = told[1];
   steps = static_cast<std::uint64_t>(told[2]);
   opening = static_cast<std::uint64_t>(told[3]);
-  choose_data_file(options);
+  goes_on_ = told[4] != 0;
   if (append) share_places(comm_, whole_ends_);
+  int sharing = options.ranks_per_file;
+  if (sharing == WriteOptions::by_size) {
+    // A file that is there has had its first step.
+    Count there = 0;
+    for (const auto& [file, end] : whole_ends_) there += end;
+    waits_for_size_ = !goes_on_;
+    sharing = steps > 0 ? choose_by_size(there / static_cast<Count>(steps), options.ranks_per_node)
+                        : WriteOptions::all_ranks;
+  }
+  choose_data_file(sharing, options.ranks_per_node);
   agree_on_error(comm_, attempt_to([&] {
                    if (!metadata_) metadata_ = new_file("md.0");
-                   data_ = new_file("data." + std::to_string(number_));
-                   if (data_ranks_.is_root()) open_data(options.alignment, append);
                  }));
-  data_ranks_.broadcast(&data_end, sizeof data_end);
+  start_data_file(options);
   if (options.step_memory > 0) prepare_early(options, append);
   if (append) follow_openings();
   if (options.open_stagger > 0) open_in_turns(options.open_stagger);
+}
+
+/// Collective. One that is there already stays.
+void BpFiles::start_data_file(const WriteOptions& options) {
+  agree_on_error(comm_, attempt_to([&] {
+                   if (data_) return;
+                   data_ = new_file("data." + std::to_string(number_));
+                   if (data_ranks_.is_root()) open_data(options.alignment, goes_on_);
+                 }));
+  data_ranks_.broadcast(&data_end, sizeof data_end);
+}
+
+/// Collective.
+int BpFiles::choose_by_size(Count bytes_of_all, int ranks_per_node) {
+  const std::int64_t mine = comm_.split_node(ranks_per_node).size();
+  chosen_ =
+      spread_of(bytes_of_all, comm_.size(), static_cast<int>(comm_.all_reduce(mine, Reduce::max)));
+  chosen_by_ = bytes_of_all;
+  return chosen_;
+}
+
+void BpFiles::spread(const WriteOptions& options, Count bytes) {
+  const int sharing = choose_by_size(comm_.all_reduce(bytes, Reduce::sum), options.ranks_per_node);
+  if (sharing == WriteOptions::all_ranks) {
+    waits_for_size_ = false;
+    return;
+  }
+  const std::uint32_t early = early_number_;
+  const Offset end = data_end;
+  std::unique_ptr<File> before;
+  choose_data_file(sharing, options.ranks_per_node);
+  early_number_ = early;
+  if (number_ != 0) before = std::move(data_);
+  const auto failed = attempt_to([&] {
+    start_data_file(options);
+    if (options.open_stagger > 0) open_in_turns(options.open_stagger);
+  });
+  waits_for_size_ = failed.has_value();
+  if (!failed) return;
+  choose_data_file(WriteOptions::all_ranks, options.ranks_per_node);
+  early_number_ = early;
+  data_end = end;
+  if (before) data_ = std::move(before);
+  throw *failed;
 }
 
 std::unique_ptr<File> BpFiles::new_file(const std::string& name) const {
@@ -278,7 +335,8 @@ void BpFiles::open_one_file(const WriteOptions& options, bool append) {
 void BpFiles::open_by_root(bool append, bool column_major) {
   check_no_file(path_);
   // One without an index is what a kill left while it was made.
-  if (append && has_index(path_)) return read_index(column_major);
+  goes_on_ = append && has_index(path_);
+  if (goes_on_) return read_index(column_major);
   if (!drops_all_) make_directory();
   metadata_->create(false);
   metadata_->write_at(0, bp::print_head("Metadata"));
@@ -333,14 +391,18 @@ std::size_t BpFiles::look_through(bool column_major) {
   }
   const BpReader& old = *found;
   if (old.swapped()) cannot_append(path_, "it has the other byte order");
+  // Who goes on would write over what may be put together again.
+  if (const auto lost = steps_without_index(path_, old.steps(), comm_.rank(), report_); lost > 0)
+    cannot_append(path_, "md.0 lacks the index of " + std::to_string(lost) + " of its steps",
+                  to_recover);
   std::size_t whole = old.steps();
   std::unordered_map<std::uint32_t, Offset> ends;
   const auto end_of = [&](std::uint32_t number) {
     const auto [known, is_new] = ends.emplace(number, 0);
-    std::error_code failed;
     if (is_new) {
-      const auto size = fs::file_size(path_ + "/data." + std::to_string(number), failed);
-      known->second = failed ? 0 : static_cast<Offset>(size);
+      const std::string name = "data." + std::to_string(number);
+      if (!fs::exists(path_ + "/" + name)) cannot_append(path_, name + " is not there", to_recover);
+      known->second = static_cast<Offset>(fs::file_size(path_ + "/" + name));
     }
     return known->second;
   };
@@ -387,18 +449,17 @@ std::size_t BpFiles::look_through(bool column_major) {
   return whole;
 }
 
-void BpFiles::choose_data_file(const WriteOptions& options) {
-  switch (options.ranks_per_file) {
-    case WriteOptions::all_ranks:
-      data_ranks_ = comm_;
-      early_number_ = 1;
-      return;
-    case WriteOptions::ranks_of_node:
-      data_ranks_ = comm_.split_node(options.ranks_per_node);
-      break;
-    default:
-      data_ranks_ = comm_.split_node(options.ranks_per_file);
+/// Collective.
+void BpFiles::choose_data_file(int ranks_per_file, int ranks_per_node) {
+  if (ranks_per_file == WriteOptions::all_ranks) {
+    data_ranks_ = comm_;
+    number_ = 0;
+    one_data_file_ = true;
+    early_number_ = 1;
+    return;
   }
+  const bool of_node = ranks_per_file == WriteOptions::ranks_of_node;
+  data_ranks_ = comm_.split_node(of_node ? ranks_per_node : ranks_per_file);
   const auto [number, files] = number_of(comm_, data_ranks_);
   number_ = number;
   one_data_file_ = files == 1;
@@ -427,6 +488,10 @@ void BpFiles::open_data(Count alignment, bool append) {
 /// Collective.
 void BpFiles::prepare_early(const WriteOptions& options, bool append) {
   Comm node = comm_.split_node(options.ranks_per_node);
+  if (waits_for_size_)  // behind all data files that there may be
+    early_number_ =
+        std::min(static_cast<std::uint32_t>(comm_.size()),
+                 std::max<std::uint32_t>(most_spread_files, number_of(comm_, node).second));
   early_end_ = NodeMemory::create(node, sizeof(EarlyEnd));
   if (!early_end_) {  // then each has a file of its own
     node = Comm();

@@ -26,9 +26,10 @@ std::uint64_t record_time();
 struct WriteOptions {
   std::string group = "forebay";
   bool column_major = false;
-  /// How many ranks share a data file; all_ranks, or those of a node.
+  /// How many ranks share a data file; all_ranks, those of a node, or as the first step's size
+  /// tells (data_spread.h).
   int ranks_per_file = all_ranks;
-  static constexpr int all_ranks = 0, ranks_of_node = -1;
+  static constexpr int all_ranks = 0, ranks_of_node = -1, by_size = -2;
   /// Where process groups begin: a multiple of 64, of a stripe if there is one.
   Count alignment = 4096;
   /// So many ranks open files at a time (A §IV.A.3); 0: each does when it first writes.
@@ -62,6 +63,14 @@ class BpFiles {
   std::uint32_t number() const { return number_; }  ///< K of this rank's data.K
   const Comm& data_ranks() const { return data_ranks_; }
   bool one_data_file() const { return one_data_file_; }
+  /// With WriteOptions::by_size, until spread(): all ranks have data.0.
+  bool waits_for_size() const { return waits_for_size_; }
+  /// Collective, once, before anything goes to data.K. `bytes`: of this rank, in the first step.
+  /// data() is another file then. When it throws, on all ranks, it may be tried again.
+  void spread(const WriteOptions& options, Count bytes);
+  /// What was chosen by sizes, as WriteOptions::ranks_per_file has it, and of how many bytes.
+  int chosen_ranks_per_file() const { return chosen_; }
+  Count chosen_by() const { return chosen_by_; }
   File& data() { return *data_; }
   File& metadata() { return trailing_ ? *data_ : *metadata_; }   ///< md.0
   std::shared_ptr<File> shared_metadata() { return metadata_; }  ///< md.0, of BP4
@@ -107,7 +116,9 @@ class BpFiles {
   std::size_t look_through(bool column_major);
   void learn_opening(const bp::StepRecord& record);
   void follow_openings();
-  void choose_data_file(const WriteOptions& options);
+  void choose_data_file(int ranks_per_file, int ranks_per_node);
+  int choose_by_size(Count bytes_of_all, int ranks_per_node);
+  void start_data_file(const WriteOptions& options);
   Offset end_of_data(File& data, std::uint32_t number);
   void open_data(Count alignment, bool append);
   void prepare_early(const WriteOptions& options, bool append);
@@ -121,6 +132,10 @@ class BpFiles {
   std::uint64_t last_opening_ = 0;  // the largest that was found in this rank's files; 0: none
   std::uint32_t number_ = 0, early_number_ = 0;
   bool one_data_file_ = true;
+  bool waits_for_size_ = false;
+  bool goes_on_ = false;  // with files that were there
+  int chosen_ = WriteOptions::by_size;
+  Count chosen_by_ = 0;
   std::unique_ptr<File> data_, index_, early_;
   std::shared_ptr<File> metadata_;
   std::unique_ptr<TrailingIndex> trailing_;

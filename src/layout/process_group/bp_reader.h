@@ -69,6 +69,7 @@ class BpReader {
   bool swapped() const { return swapped_; }  ///< it has the other byte order
   std::size_t steps() const { return column_major_.size(); }
   bool column_major(std::size_t step) const { return column_major_[step]; }  ///< as it was written
+  std::uint32_t time(std::size_t step) const { return times_[step]; }        ///< its number there
   const std::vector<StoredVariable>& variables() const { return variables_; }
   const std::vector<bp::Attribute>& attributes() const { return attributes_; }
 

@@ -137,6 +137,25 @@ class Scan {
 
 }  // namespace
 
+std::uint64_t steps_without_index(const std::string& path, std::uint64_t steps, Rank rank,
+                                  Report& report) {
+  File index(path + "/md.idx", false, rank, report);
+  std::array<std::byte, bp::head_bytes> head{};
+  if (index.read_at(0, head) < head.size()) return 0;
+  if (static_cast<std::uint64_t>((index.size() - bp::head_bytes) / bp::record_bytes) <= steps)
+    return 0;
+  const bool swapped = bp::parse_head(head);
+  std::uint64_t told = 0;
+  std::array<std::byte, bp::record_bytes> bytes{};
+  // Zeros, say, that a machine left which went down, are none, nor is a torn one.
+  for (Offset at = bp::head_bytes; index.read_at(at, bytes) == bytes.size(); at += bp::record_bytes)
+    attempt_to([&] {
+      const bp::StepRecord record = bp::parse_record(bytes, swapped);
+      if (record.step > 0 && record.groups >= bp::head_bytes) ++told;
+    });
+  return told > steps ? told - steps : 0;
+}
+
 std::vector<std::byte> scan_directory(const std::string& path, Rank rank, Report& report) {
   return Scan(path, rank, report).run();
 }

@@ -15,6 +15,11 @@ namespace forebay::process_group {
 /// system's, naming file and step. Returns what take_told() takes.
 std::vector<std::byte> scan_directory(const std::string& path, Rank rank, Report& report);
 
+/// Local. How many records of md.idx tell of steps, beyond the first `steps` that are read: their
+/// index is not in md.0, or follows one that is not.
+std::uint64_t steps_without_index(const std::string& path, std::uint64_t steps, Rank rank,
+                                  Report& report);
+
 /// Local. The same of a file of BP3, by its footer. Holds some 60 bytes for each variable and step.
 /// Statistics of ADIOS 1 about itself (__adios__) are passed over.
 std::vector<std::byte> scan_file(const std::string& path, Rank rank, Report& report);

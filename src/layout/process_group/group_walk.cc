@@ -258,6 +258,10 @@ std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t open
   return {};
 }
 
+bool GroupWalk::has(std::uint32_t step) const {
+  return std::ranges::any_of(groups_, [&](const FoundGroup& group) { return group.step == step; });
+}
+
 std::optional<std::uint64_t> GroupWalk::opening_of(std::uint32_t step, Rank rank,
                                                    Offset place) const {
   const auto found = std::ranges::find_if(groups_, [&](const FoundGroup& group) {

@@ -91,6 +91,8 @@ class GroupWalk {
   bp::StepRecord print_index(std::span<const FoundGroup> groups, Offset at, bp::Bytes& out) const;
 
   bool any() const { return !groups_.empty(); }
+  /// Whether a group that is there says that it is of the step.
+  bool has(std::uint32_t step) const;
 
  private:
   struct Entries;

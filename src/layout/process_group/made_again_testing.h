@@ -2,14 +2,31 @@
 // from the groups alone.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "layout/process_group/bp_reader.h"
 #include "layout/process_group/recovery.h"
 
 namespace forebay::process_group {
+
+/// Whoever in this process has the file open can no longer write to it, nor cut it off.
+inline void make_read_only(const std::filesystem::path& path) {
+  const auto real = std::filesystem::canonical(path);
+  for (int fd = 3; fd < 1024; ++fd) {
+    std::error_code none;
+    const auto of = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), none);
+    if (none || of != real) continue;
+    const int other = ::open(real.c_str(), O_RDONLY);
+    ::dup2(other, fd);
+    ::close(other);
+  }
+}
 
 /// Of a BP4 directory: its index goes, and comes again.
 inline BpRecovery make_index_again(const std::filesystem::path& path) {

@@ -6,6 +6,10 @@
 #include <limits>
 #include <vector>
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define FOREBAY_RANGE_AVX2 1
+#endif
+
 namespace forebay::process_group {
 
 namespace {
@@ -23,7 +27,7 @@ class Bounds {
     std::fill_n(max_, lanes, below());
   }
 
-  void add(const std::byte* from, std::size_t n) {
+  [[gnu::always_inline]] void add(const std::byte* from, std::size_t n) {
     std::size_t i = 0;
     for (; i + lanes <= n; i += lanes) {
       T v[lanes];
@@ -62,7 +66,7 @@ class Bounds {
   }
 
   // Comparisons with NaN are false; infinities fail the second ones. No branches.
-  void take(T v, std::size_t lane) {
+  [[gnu::always_inline]] void take(T v, std::size_t lane) {
     min_[lane] = (v < min_[lane]) & (v >= Limits::lowest()) ? v : min_[lane];
     max_[lane] = (v > max_[lane]) & (v <= Limits::max()) ? v : max_[lane];
     if constexpr (measure == Measure::moments) {
@@ -80,7 +84,8 @@ class Bounds {
 };
 
 template <typename T, Measure measure>
-Range pass(std::span<const std::byte> elements, std::byte* to) {
+[[gnu::always_inline]] inline Range any_processor(std::span<const std::byte> elements,
+                                                  std::byte* to) {
   Bounds<T, measure> bounds;
   while (!elements.empty()) {
     const auto part = elements.first(std::min(part_bytes, elements.size()));
@@ -92,6 +97,23 @@ Range pass(std::span<const std::byte> elements, std::byte* to) {
     elements = elements.subspan(part.size());
   }
   return bounds.range();
+}
+
+// Without its vectors the comparison takes as long as memory does. The sums are the same.
+#if FOREBAY_RANGE_AVX2
+template <typename T, Measure measure>
+[[gnu::target("avx2")]] Range with_avx2(std::span<const std::byte> elements, std::byte* to) {
+  return any_processor<T, measure>(elements, to);
+}
+#endif
+
+template <typename T, Measure measure>
+Range pass(std::span<const std::byte> elements, std::byte* to) {
+#if FOREBAY_RANGE_AVX2
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) return with_avx2<T, measure>(elements, to);
+#endif
+  return any_processor<T, measure>(elements, to);
 }
 
 Range any_pass(bp::Type type, std::span<const std::byte> elements, std::byte* to, Measure measure) {

@@ -228,6 +228,24 @@ TEST_F(RecoveryRanks, an_index_without_its_data_files_is_left_alone) {
   EXPECT_FALSE(fs::exists(path_ / "md.idx.old"));
 }
 
+// Who appends would write over what may be recovered.
+TEST_F(RecoveryRanks, a_file_that_lacks_something_is_not_appended_to) {
+  write(3, 3);
+  const std::string index = bytes_of("md.idx");
+  for (const bool metadata : {true, false}) {
+    if (metadata) {
+      cut("md.0", 1);
+    } else {
+      fs::rename(path_ / "data.0", path_ / "data.7");
+    }
+    EXPECT_THROW(write(3, 1, true), Error);
+    EXPECT_EQ(bytes_of("md.idx"), index);
+    if (!metadata) fs::rename(path_ / "data.7", path_ / "data.0");
+    if (metadata) EXPECT_TRUE(recover().changed);
+    EXPECT_EQ(steps(), (Steps{0, 100, 200}));
+  }
+}
+
 TEST_F(RecoveryRanks, a_damaged_step_of_the_index_comes_from_its_groups) {
   write(2, 4);
   const std::string metadata = bytes_of("md.0");

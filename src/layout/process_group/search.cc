@@ -102,6 +102,13 @@ Count matches_in(const Search& what, bp::Type type, std::span<const std::byte> v
   return matches;
 }
 
+void take_range(FoundBlock& found, bp::Type type, const bp::Block& block) {
+  found.least = bp::number_of<long double>(type, block.min);
+  found.greatest = bp::number_of<long double>(type, block.max);
+  found.known = block.has_value ||
+                (block.has_range && !std::isnan(found.least) && !std::isnan(found.greatest));
+}
+
 }  // namespace
 
 Search parse_search(std::string_view text) {
@@ -144,10 +151,7 @@ Searched search(const BpReader& file, const Search& asked, bool values,
       ++searched.blocks;
       ++found.block;
       if (block.bytes == 0) return;
-      found.least = bp::number_of<long double>(type, block.min);
-      found.greatest = bp::number_of<long double>(type, block.max);
-      found.known = block.has_value ||
-                    (block.has_range && !std::isnan(found.least) && !std::isnan(found.greatest));
+      take_range(found, type, block);
       found.matches.reset();
       if (found.known) {
         if (found.least > found.greatest) return;  // no value counts
@@ -172,6 +176,25 @@ Searched search(const BpReader& file, const Search& asked, bool values,
     });
   }
   return searched;
+}
+
+void each_block(const BpReader& file, std::size_t v,
+                const std::function<void(const FoundBlock&)>& f) {
+  const StoredVariable& variable = file.variables().at(v);
+  const bp::Type type = variable.variable.type;
+  for (const std::uint32_t step : variable.steps) {
+    FoundBlock found;
+    found.step = step;
+    file.each_block(v, step, [&](bp::Block& block) {
+      found.known = false;
+      if (is_ordered(type)) take_range(found, type, block);
+      found.known = found.known && found.least <= found.greatest;
+      found.start = std::move(block.at.start);
+      found.count = std::move(block.at.count);
+      f(found);
+      ++found.block;
+    });
+  }
 }
 
 }  // namespace forebay::process_group

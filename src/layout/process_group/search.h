@@ -54,4 +54,8 @@ struct Searched {
 Searched search(const BpReader& file, const Search& what, bool values,
                 const std::function<void(const FoundBlock&)>& f);
 
+/// Local. Calls f for each block of a variable, in all steps.
+void each_block(const BpReader& file, std::size_t variable,
+                const std::function<void(const FoundBlock&)>& f);
+
 }  // namespace forebay::process_group

@@ -103,7 +103,7 @@ class StepFaults : public testing::Test {
     auto records = file(".records"), data = file(".data");
     auto log = std::make_unique<staging::Writer>(std::move(records), std::move(data), header,
                                                  staging::State());
-    return std::make_unique<StepLog>(std::move(log), 1 << 16, 3000, report);
+    return std::make_unique<StepLog>(std::move(log), StepLog::Limits{1 << 16, 3000}, report);
   }
 
   /// Tries to write steps, while a call fails; whether any rank was told of anything.
@@ -260,6 +260,48 @@ TEST_F(StepFaults, what_cannot_be_given_back_belongs_to_no_step) {
       EXPECT_EQ(file.blocks(0, 1).size(), static_cast<std::size_t>(ranks));
     });
     fs::remove_all(path_);
+  }
+}
+
+// All of it is in the files but the record, and it cannot be given back, twice over.
+TEST_F(StepFaults, a_step_that_was_given_up_is_not_recovered) {
+  for (const Way& way : ways()) {
+    if (way.options.one_file || way.options.async_memory > 0 || way.logged) continue;
+    for (const bool keeps_index : {true, false}) {
+      SCOPED_TRACE(way.name);
+      run_as_threads(ranks, [&](const Comm& comm) {
+        Report report;
+        auto file = StepWriter::create(comm, path_, way.options, report);
+        const auto end_step = [&](int value) {
+          const std::vector<double> values(block, value);
+          for (Count b = 0; b < blocks; ++b)
+            file->add({"a", bp::Type::float64}, {{}, {}, {block}}, std::as_bytes(std::span(values)),
+                      false);
+          if (way.flushes) file->flush();
+          file->end_step();
+        };
+        end_step(1);
+        comm.barrier();
+        if (comm.is_root()) {
+          make_read_only(path_ / "md.idx");
+          fail("truncate:call=1:from");
+        }
+        comm.barrier();
+        EXPECT_TRUE(attempt_to([&] { end_step(2); }));
+        EXPECT_TRUE(attempt_to([&] { end_step(3); }));
+        attempt_to([&] { file->close(); });
+        comm.barrier();
+        if (comm.is_root()) fail("none");
+      });
+      Report report;
+      if (keeps_index) {
+        EXPECT_EQ(recover_index(path_, {}, 0, report).steps, 1U);
+      } else {
+        EXPECT_EQ(make_index_again(path_).by_groups, 1U);
+      }
+      EXPECT_EQ(BpReader(Comm(), path_, report).steps(), 1U);
+      fs::remove_all(path_);
+    }
   }
 }
 

@@ -38,8 +38,8 @@ std::optional<LoggedPiece> logged_piece(const staging::Write& write) {
   return LoggedPiece{write.var, box->start[0], box->start[1], box->start[2]};
 }
 
-StepLog::StepLog(std::unique_ptr<staging::Writer> log, Count memory, Count most, Report& report)
-    : log_(std::move(log)), memory_(memory), most_(most), report_(report) {}
+StepLog::StepLog(std::unique_ptr<staging::Writer> log, const Limits& limits, Report& report)
+    : log_(std::move(log)), limits_(limits), report_(report) {}
 
 /// Pieces of memory that follow each other in the file.
 void StepLog::add_run(ByteFile& file, const LoggedPiece& of, Offset at, std::span<const iovec> run,
@@ -90,6 +90,7 @@ bool StepLog::add(ByteFile& file, LoggedPiece of, std::span<const FilePiece> pie
     if (waiting_.capacity() - waiting_.size() < fresh.size())
       waiting_.reserve(std::max(waiting_.size() + fresh.size(), 2 * waiting_.capacity()));
     log_->commit();
+    if (waiting_.empty()) oldest_ = Clock::now();
     waiting_.insert(waiting_.end(), fresh.begin(), fresh.end());
     Count added = 0;
     for (const Waiting& one : fresh) added += one.bytes;
@@ -119,8 +120,10 @@ bool StepLog::add_record(LoggedPiece of, std::span<const std::byte> record) noex
 
 bool StepLog::is_full() const {
   if (refused_) return true;
-  if (static_cast<Count>(waiting_.size() * sizeof(Waiting)) > memory_) return true;
-  return most_ > 0 && bytes_ >= most_;
+  if (static_cast<Count>(waiting_.size() * sizeof(Waiting)) > limits_.memory) return true;
+  if (limits_.most > 0 && bytes_ >= limits_.most) return true;
+  return limits_.seconds > 0 && !waiting_.empty() &&
+         Clock::now() - oldest_ >= std::chrono::seconds(limits_.seconds);
 }
 
 void StepLog::forget_step() noexcept {
@@ -150,7 +153,16 @@ void StepLog::drop() noexcept {
   bytes_ = 0;
   refused_ = false;
   // What stays of it in the log is written again at worst, as it is in the files.
-  attempt_to([&] { log_->drop(log_->mark(), log_->state()); });
+  attempt_to([&] { log_->drop(log_->mark(), log_->state(), limits_.keeps); });
+}
+
+void StepLog::end() noexcept {
+  if (!limits_.keeps) return;
+  attempt_to([&] {
+    staging::State state = log_->state();
+    state.closed = true;
+    log_->drop(log_->mark(), state, true);
+  });
 }
 
 }  // namespace forebay::process_group

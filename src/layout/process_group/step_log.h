@@ -15,6 +15,7 @@
 
 #include <sys/uio.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,9 +54,14 @@ class StepLog {
   /// Pieces are no longer than this, whatever is written at once.
   static constexpr Count most_piece = 4 << 20;
 
-  /// `memory`: what this rank may keep to know of its log; `most`: it is to be emptied when there
-  /// are so many bytes in it, 0: never. `report` outlives it.
-  StepLog(std::unique_ptr<staging::Writer> log, Count memory, Count most, Report& report);
+  struct Limits {
+    Count memory = 0;    ///< what this rank may keep to know of its log
+    Count most = 0;      ///< bytes with which it is to be emptied; 0: any number
+    int seconds = 0;     ///< how old the first of them may become; 0: of any age
+    bool keeps = false;  ///< what was dropped stays readable, for people to look at
+  };
+  /// `report` outlives it.
+  StepLog(std::unique_ptr<staging::Writer> log, const Limits& limits, Report& report);
 
   // All local, and none throws but drain().
 
@@ -74,6 +80,8 @@ class StepLog {
   void drain();
   /// What was drained is not needed any more, records neither.
   void drop() noexcept;
+  /// Nothing waits, and nothing more will: a log that is kept says so.
+  void end() noexcept;
 
  private:
   struct Waiting {
@@ -85,8 +93,11 @@ class StepLog {
   void add_run(ByteFile& file, const LoggedPiece& of, Offset at, std::span<const iovec> run,
                std::vector<Waiting>& fresh);
 
+  using Clock = std::chrono::steady_clock;
+
   std::unique_ptr<staging::Writer> log_;
-  Count memory_, most_;
+  Limits limits_;
+  Clock::time_point oldest_;  // of what waits
   Report& report_;
   std::vector<Waiting> waiting_;
   std::size_t whole_ = 0;

@@ -14,6 +14,7 @@
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/made_again_testing.h"
 #include "layout/process_group/step_log.h"
 #include "layout/process_group/step_writer.h"
 #include "staging_log/log_testing.h"
@@ -40,7 +41,7 @@ class StepLogRanks : public testing::Test {
     options.step_memory = 100;  // most of a step goes out before it ends
     auto file = StepWriter::create(comm, path_, options, report);
     auto log = logs_.at(static_cast<std::size_t>(comm.rank())).writer();
-    file->use_log(std::make_unique<StepLog>(std::move(log), 1 << 20, 0, report));
+    file->use_log(std::make_unique<StepLog>(std::move(log), StepLog::Limits{1 << 20}, report));
     return file;
   }
   static void add(const Comm& comm, StepWriter& file, int value) {
@@ -144,6 +145,29 @@ TEST_F(StepLogRanks, a_step_that_is_given_up_goes_to_no_file) {
     file->close();
   });
   check({1, 2});
+}
+
+// Logs have no room for it, so that all of it goes to the files but the record, which has none
+// there either.
+TEST_F(StepLogRanks, a_step_that_neither_logs_nor_files_take_is_not_recovered) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    const auto file = open(comm, report);
+    add(comm, *file, 0);
+    file->end_step();
+    comm.barrier();
+    auto& mine = logs_.at(static_cast<std::size_t>(comm.rank()));
+    mine.data->room = mine.records->room = 0;
+    if (comm.is_root()) make_read_only(path_ / "md.idx");
+    comm.barrier();
+    for (int again = 0; again < 2; ++again) {
+      add(comm, *file, 77);
+      EXPECT_TRUE(attempt_to([&] { file->end_step(); }));
+    }
+    EXPECT_TRUE(attempt_to([&] { file->close(); }));
+  });
+  EXPECT_EQ(make_index_again(path_).by_groups, 1U);
+  check({0});
 }
 
 TEST_F(StepLogRanks, large_blocks_are_several_writes) {

@@ -27,7 +27,7 @@ void check(const WriteOptions& options) {
                 "process groups cannot begin at multiples of " + std::to_string(options.alignment),
                 "choose a multiple of 64 up to 2^31");
   }
-  if (options.ranks_per_file < WriteOptions::ranks_of_node)
+  if (options.ranks_per_file < WriteOptions::by_size)
     throw Error(Errc::einval, "a data file of so many ranks", "choose 1 or more, or 0 for all");
   if (options.one_file && options.ranks_per_file != WriteOptions::all_ranks)
     throw Error(Errc::enotsupport, "BP3 has one file for all ranks",
@@ -64,6 +64,16 @@ void write_pieces(File& file, std::span<const FilePiece> pieces) {
   write();
 }
 
+/// What lies behind whole steps goes, or is no step at least. The file may end before them: they
+/// wait in logs.
+void cut_off(File& file, Offset end) {
+  constexpr std::array<std::byte, bp::payload_alignment> nothing{};
+  attempt_to([&] {
+    if (file.size() <= end) return;
+    if (attempt_to([&] { file.truncate(end); })) file.write_at(end, nothing);
+  });
+}
+
 /// For so many more, as they are added again and again: reserve() alone has room for just those.
 template <typename T>
 void make_room_for(std::vector<T>& list, std::size_t more) {
@@ -80,6 +90,15 @@ void take_range(bp::Block& block, const Range& range, Measure measure) {
 }
 
 }  // namespace
+
+/// Collective, before anything of the first step goes to data.K.
+void StepWriter::choose_data_files() {
+  if (!files_.waits_for_size()) return;
+  Count bytes = static_cast<Count>(flushed_.early_groups.size()) * options_.step_memory;
+  for (const Pending& pending : pending_) bytes += static_cast<Count>(pending.data.size());
+  files_.spread(options_, bytes);
+  files_.data().use_queue(later_.get());
+}
 
 StepWriter::StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options,
                        bool append, Report& report)
@@ -576,6 +595,7 @@ void StepWriter::place_joined() {
 }
 
 void StepWriter::write_flush(const std::optional<Error>& failed_before) {
+  choose_data_files();
   Laid step;
   std::vector<std::size_t> numbers;
   bp::Bytes entries;
@@ -744,6 +764,7 @@ void StepWriter::show_logged(const bp::StepRecord& record) {
 }
 
 void StepWriter::write_step() {
+  choose_data_files();
   Laid step;
   agree(step, std::nullopt, [&] {
     const StepTimer timer(report_, Step::define);
@@ -819,11 +840,11 @@ void StepWriter::give_up_step() {
   }
   if (files_.trailing())
     files_.trailing()->settle(files_.data_end);
-  else if (files_.data_ranks().is_root() && !log_)
-    attempt_to([&] { files_.data().truncate(files_.data_end); });
-  if (comm_.is_root() && !files_.trailing() && !log_) {
-    attempt_to([&] { files_.metadata().truncate(files_.metadata_end); });
-    attempt_to([&] { files_.index().truncate(files_.index_end); });
+  else if (files_.data_ranks().is_root())
+    cut_off(files_.data(), files_.data_end);
+  if (comm_.is_root() && !files_.trailing()) {
+    cut_off(files_.metadata(), files_.metadata_end);
+    cut_off(files_.index(), files_.index_end);
   }
   if (options_.step_memory > 0) {
     files_.drop_early();
@@ -881,6 +902,7 @@ void StepWriter::close() {
   });
   auto failed = attempt_to([&] { finish_last(); });
   if (failed) failed = attempt_to([&] { finish_last(); });  // the last time that it can be tried
+  if (log_ && !failed) log_->end();
   if (later_) {
     later_->drop(files_.data());
     later_->drop(files_.metadata());

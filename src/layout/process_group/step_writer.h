@@ -124,6 +124,10 @@ class StepWriter {
   std::size_t memory() const { return copies_.memory(); }
   /// That have ended, whoever wrote them.
   std::uint64_t steps() const { return files_.steps; }
+  /// Local. With WriteOptions::by_size what it came to, and by how many bytes of all ranks.
+  std::pair<int, Count> chosen_ranks_per_file() const {
+    return {files_.chosen_ranks_per_file(), files_.chosen_by()};
+  }
 
  private:
   struct Pending {
@@ -168,6 +172,7 @@ class StepWriter {
 
   StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
              Report& report);
+  void choose_data_files();
   std::size_t name_of(Name&& name);
   std::vector<Name> new_names() const;
   void measure_lent();

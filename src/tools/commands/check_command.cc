@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/json.h"
 #include "tools/progress.h"
+#include "tools/staged_note.h"
 
 namespace forebay::tools {
 namespace {
@@ -294,6 +295,7 @@ void add_check_command(CLI::App& app, int& status) {
     status = exit_done;
     Json files = Json::array();
     for (const std::string& path : options->paths) {
+      tell_staged_writes(path);
       if (is_hdf5_file(path)) {
         const Hdf5Check check = check_hdf5_file(path, options->decode);
         status = std::max(status, exit_code(check.status));

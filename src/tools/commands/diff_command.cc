@@ -10,6 +10,7 @@
 #include "tools/commands/compare.h"
 #include "tools/json.h"
 #include "tools/progress.h"
+#include "tools/staged_note.h"
 
 namespace forebay::tools {
 namespace {
@@ -127,6 +128,7 @@ void add_diff_command(CLI::App& app, int& status) {
   command.callback([options, &status] {
     options->how.header = !options->data_only;
     options->how.data = !options->header_only;
+    for (const std::string& path : {options->a, options->b}) tell_staged_writes(path);
     const auto a = open_source(options->a), b = open_source(options->b);
     for (Source* file : {a.get(), b.get()}) {
       const Count missing = file->zero_beyond_end();

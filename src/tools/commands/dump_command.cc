@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/commands/cdl.h"
 #include "tools/json.h"
+#include "tools/staged_note.h"
 
 namespace forebay::tools {
 namespace {
@@ -124,6 +125,7 @@ void add_dump_command(CLI::App& app, int& status) {
       "few MiB. Strings, compound types and the like of HDF5 files are left out and told on "
       "standard error. As JSON, values are flat lists in row-major order.");
   command.callback([options, &status] {
+    tell_staged_writes(options->path);
     const auto source = open_source(options->path);
     const std::vector<VarId> ids = chosen(*source, options->variables);
     if (options->json) {

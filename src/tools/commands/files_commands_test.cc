@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "dataset/dataset.h"
+#include "dataset/group_file.h"
 #include "files/references.h"
 #include "files/source.h"
 #include "tools/application.h"
@@ -112,6 +113,43 @@ TEST_F(FilesCommandsTest, ls_shows_one_line_a_variable) {
       << text;
   const auto json = nlohmann::json::parse(run({"ls", "--json", at("a.nc")}));
   EXPECT_EQ(json["variables"][0]["shape"], (std::vector<int>{3, 30, 50}));
+}
+
+void write_group(const std::string& path, const std::string& hints, bool ends) {
+  GroupDefinition group = define_group("g", "C");
+  define_variable(
+      group, {.name = "T", .type = "double", .dimensions = "2", .global = "2", .offsets = "0"});
+  Method method;
+  apply_hints(method, hints, "the test");
+  const auto file = GroupFile::create(Comm(), path, group, method, false);
+  for (const double value : {0.0, 1.5}) {
+    const std::array<double, 2> values{value, 1};
+    file->write("T", values.data(), false);
+    file->end_step();
+  }
+  if (ends) file->close();
+}
+
+TEST_F(FilesCommandsTest, blocks_of_bp_files_are_shown) {
+  write_group(at("a.bp"), "", true);
+  EXPECT_EQ(run({"ls", at("a.bp")}).find("blocks"), std::string::npos);
+  std::string text = run({"ls", "-l", at("a.bp")});
+  EXPECT_NE(text.find("\nT: 2 steps, 2 blocks, 0 to 1.5\n"), std::string::npos) << text;
+  text = run({"ls", "-D", at("a.bp")});
+  EXPECT_NE(text.find("\n    step 1, T[0:2]: 1 to 1.5\n"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(run({"ls", "-D", "--json", at("a.bp")}));
+  EXPECT_EQ(json["blocks"]["T"]["list"][1]["greatest"], 1.5);
+  EXPECT_NE(run({"find", "T > 0", at("none.bp")}).find("is not there"), std::string::npos);
+}
+
+TEST_F(FilesCommandsTest, steps_that_wait_in_logs_are_told) {
+  std::filesystem::create_directory(at("logs"));
+  write_group(at("a.bp"), "stage=burst;nc_burst_buf_dirname=" + at("logs"), false);
+  for (const char* const command : {"ls", "info", "check", "dump"})
+    EXPECT_NE(run({command, at("a.bp")}).find("forebay recover"), std::string::npos) << command;
+  EXPECT_EQ(run({"log", at("a.bp")}).find("no staging logs"), std::string::npos);
+  run({"recover", at("a.bp")});
+  EXPECT_EQ(run({"ls", at("a.bp")}).find("forebay recover"), std::string::npos);
 }
 
 TEST_F(FilesCommandsTest, converting_to_chunks_and_back_keeps_all) {

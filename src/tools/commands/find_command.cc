@@ -2,38 +2,18 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "files/bp_source.h"
 #include "tools/commands.h"
+#include "tools/commands/bp_blocks.h"
 #include "tools/json.h"
 
 namespace forebay::tools {
 namespace {
-
-// "step 3, T[0:64, 32:64]", or of what is no global array "step 3, T, block 2 of 5 x 7".
-std::string place_of(const std::string& name, const FoundBlock& found) {
-  std::string text = fmt::format("step {}, {}", found.step, printable(name));
-  if (found.start.empty()) {
-    text += fmt::format(", block {}", found.block);
-    for (std::size_t d = 0; d < found.count.size(); ++d)
-      text += fmt::format("{}{}", d == 0 ? " of " : " x ", found.count[d]);
-    return text;
-  }
-  for (std::size_t d = 0; d < found.start.size(); ++d)
-    text += fmt::format("{}{}:{}", d == 0 ? "[" : ", ", found.start[d],
-                        found.start[d] + found.count[d]);
-  return text + "]";
-}
-
-// Doubles are what people and JSON have.
-std::string range_of(const FoundBlock& found) {
-  if (!found.known) return "not in the index";
-  return fmt::format("{} to {}", static_cast<double>(found.least),
-                     static_cast<double>(found.greatest));
-}
 
 std::string why(const FoundBlock& found) {
   if (found.matches) return fmt::format("{} elements", *found.matches);
@@ -41,11 +21,7 @@ std::string why(const FoundBlock& found) {
 }
 
 Json to_json(const FoundBlock& found) {
-  Json json = {
-      {"step", found.step}, {"block", found.block}, {"start", found.start}, {"count", found.count}};
-  json["least"] = found.known ? Json(static_cast<double>(found.least)) : Json();
-  json["greatest"] = found.known ? Json(static_cast<double>(found.greatest)) : Json();
-  json["known"] = found.known;
+  Json json = block_json(found);
   json["certain"] = found.certain;
   json["matches"] = found.matches ? Json(*found.matches) : Json();
   return json;
@@ -59,6 +35,8 @@ struct Options {
 
 // Prints what one file has, or adds it to `files`. Returns whether it has anything.
 bool find_in(const std::string& path, const Search& what, const Options& options, Json& files) {
+  if (!std::filesystem::exists(path))
+    throw Error(Errc::enoent, path + " is not there", "look at the path");
   if (!is_bp(path))
     throw Error(Errc::enotsupport, path + " is no BP file", "other files have no index of values");
   Json blocks = Json::array();

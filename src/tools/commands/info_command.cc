@@ -17,6 +17,7 @@
 #include "tools/commands/cdl.h"
 #include "tools/commands/info_source.h"
 #include "tools/json.h"
+#include "tools/staged_note.h"
 
 namespace forebay::tools {
 namespace {
@@ -545,6 +546,7 @@ void add_info_command(CLI::App& app, int& status) {
   command.add_flag("--json", options->json, "print one JSON object");
   command.add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
   command.callback([options, &status] {
+    tell_staged_writes(options->path);
     if (is_hdf5_file(options->path) || is_bp(options->path)) {
       const auto source = open_source(options->path);
       if (options->json) {

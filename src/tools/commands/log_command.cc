@@ -318,7 +318,9 @@ Json session_json(const FoundSession& found, const SessionFacts& session) {
 FoundLogs find(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code code;
-  if (fs::is_directory(path, code)) return find_logs(path);
+  // Datasets may be directories, too.
+  const bool is_dataset = fs::exists(StagingControl::path_of(path), code);
+  if (fs::is_directory(path, code) && !is_dataset) return find_logs(path);
   if (const auto name = parse_log_name(fs::path(path).filename().string())) {
     const fs::path parent = fs::path(path).parent_path();
     FoundLogs all = find_logs(parent.empty() ? "." : parent.string(), name->session);

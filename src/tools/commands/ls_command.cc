@@ -9,8 +9,10 @@
 #include "method/method_values.h"
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
+#include "tools/commands/bp_blocks.h"
 #include "tools/commands/cdl.h"
 #include "tools/json.h"
+#include "tools/staged_note.h"
 
 namespace forebay::tools {
 namespace {
@@ -106,25 +108,33 @@ Json ls_json(const Source& source) {
 void add_ls_command(CLI::App& app, int& status) {
   struct Options {
     std::string path;
-    bool json = false, attributes = false;
+    bool json = false, attributes = false, blocks = false;
   };
   auto options = std::make_shared<Options>();
   Command command(app, "ls", "List the variables of a file, one line each");
   command
       .add_option("FILE", options->path, "a netCDF file of any format, a BP file, or an HDF5 file")
       .required();
-  command.add_flag("-l,--long", options->attributes, "show all attributes, too");
+  command.add_flag("-l,--long", options->attributes,
+                   "show all attributes, too, and of BP files steps, blocks, and the least and "
+                   "greatest value of each variable");
+  command.add_flag("-D,--blocks", options->blocks, "of BP files show all blocks, too");
   command.add_flag("--json", options->json, "print one JSON object");
   command.footer(
       "The columns: name, type, dimensions with their lengths (* marks the unlimited one), the "
       "shape and codec of chunks, bytes of all values, bytes that chunks take in the file. What "
       "lies in a group is named by its path.");
   command.callback([options, &status] {
+    tell_staged_writes(options->path);
     const auto source = open_source(options->path);
+    const bool blocks = (options->attributes || options->blocks) && is_bp(options->path);
     if (options->json) {
-      print_json(ls_json(*source));
+      Json json = ls_json(*source);
+      if (blocks) json["blocks"] = blocks_json(options->path, options->blocks);
+      print_json(json);
     } else {
       fmt::print("{}", ls_text(*source, options->attributes));
+      if (blocks) fmt::print("by the index\n{}", blocks_text(options->path, options->blocks));
     }
     if (const std::string note = left_out_text(*source); !note.empty())
       fmt::print(stderr, "{}\n", note);

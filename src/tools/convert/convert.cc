@@ -27,6 +27,7 @@
 #include "files/level_source.h"
 #include "tools/convert/jobs.h"
 #include "tools/progress.h"
+#include "tools/staged_note.h"
 
 namespace forebay::tools {
 namespace {
@@ -229,6 +230,7 @@ class Conversion {
  private:
   // What the output has no word for is refused, unless the user wants to go without it.
   void open_input() {
+    if (comm_.is_root()) tell_staged_writes(options_.in);
     source_ = open_source(options_.in, options_.group);
     const std::string name = printable(options_.in),
                       to = options_.to.empty() ? "netcdf" : options_.to;
