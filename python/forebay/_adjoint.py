@@ -122,16 +122,25 @@ class Schedule(CheckpointSchedule):
 
     `snapshots`: so many states at a time; or `store`, whose free bytes and sizes of states tell how many fit, with
     `state`, the model's first one, for the size that comes first. The schedule's states are in RAM, for the store to
-    place.
+    place. `keeping`: how many steps take as long as a state is stored; where that is much, fewer are.
     """
 
-    def __init__(self, max_n: int, snapshots: int | None = None, *, store: Store | None = None, state: Any = None):
+    def __init__(
+        self,
+        max_n: int,
+        snapshots: int | None = None,
+        *,
+        store: Store | None = None,
+        state: Any = None,
+        keeping: float = 0.0,
+    ):
         super().__init__(max_n)
         if (snapshots is None) == (store is None) or (store is not None) != (state is not None):
             raise ValueError("a schedule takes snapshots, or a store and the first state")
         if snapshots is not None and snapshots < 1:
             raise ValueError("a schedule needs at least one snapshot")
         self._snapshots = snapshots
+        self._keeping = keeping
         self._store = store
         self._exhausted = False
         #: Steps that ran, but for those right before they were reversed.
@@ -168,7 +177,9 @@ class Schedule(CheckpointSchedule):
         keep = False  # the state is stored by the action that goes on from it
         while True:
             sizes, free = self._sizes(stored)
-            what, start, end, _ = _forebay.next_action(model, adjoint, sizes, free, None if stored else self._first)
+            what, start, end, _ = _forebay.next_action(
+                model, adjoint, sizes, free, None if stored else self._first, self._keeping
+            )
             if what == "store":
                 stored.append(start)
                 keep = True

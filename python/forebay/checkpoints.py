@@ -124,14 +124,15 @@ class _States(MutableMapping):
         return len(self._steps())
 
     def _steps(self) -> list[int]:
-        return [] if self._store.closed else [s[0] for s in self._store.list() if s[1] == self._adjoint]
+        return [s[0] for s in self._store.list() if s[1] == self._adjoint]
 
 
 class Store(_States):
     """The checkpoints `name`, the path of their files, by step: dicts of arrays. What is there already is found again.
 
     `memory`, `fast`, `fast_bytes`, `directory`, `directory_bytes`: the tiers (checkpoint_memory, checkpoint_fast, …).
-    `codec`: of all arrays, or of each by its name; without it that of XML and FOREBAY_HINTS. `comm`: an mpi4py
+    `codec`: of all arrays, or of each by its name, those that no state has, too; without it that of XML and
+    FOREBAY_HINTS. `comm`: an mpi4py
     communicator of ranks that open and close together, and have the same steps afterwards.
 
     Leaving a `with` removes the files; close(keep=True) leaves them.
@@ -157,6 +158,9 @@ class Store(_States):
             "dir_bytes": directory_bytes,
         }
         keys = method_keys({f"checkpoint_{key}": value for key, value in given.items() if value is not None})
+        for words in codec.values() if isinstance(codec, Mapping) else [codec]:
+            if words is not None:
+                _forebay.check_codec(words)
         handle = None if comm is None else _communicator(comm)
         super().__init__(_forebay.Checkpoints(os.fsencode(name), keys, handle), codec, False)
         #: The states of the adjoint, beside those of the model, for a job that is killed on its way back.

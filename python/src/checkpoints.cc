@@ -132,9 +132,9 @@ nb::list list_of(Checkpoints& of) {
 /// (what, from, to, tier): AdjointAction.
 nb::tuple next_of(Count model, std::optional<Count> adjoint,
                   const std::vector<std::tuple<Count, Count>>& stored, std::vector<Count> free,
-                  std::optional<Count> here) {
+                  std::optional<Count> here, double keeping) {
   constexpr const char* kinds[] = {"advance", "store", "restore", "drop", "turn", "done"};
-  AdjointState state{model, adjoint, {}, std::move(free), here};
+  AdjointState state{model, adjoint, {}, std::move(free), here, {}, keeping};
   for (const auto& [step, bytes] : stored) state.stored.push_back({step, bytes});
   const AdjointAction next = next_action(state);
   return nb::make_tuple(kinds[static_cast<int>(next.kind)], next.from, next.to, next.tier);
@@ -173,8 +173,9 @@ void bind_checkpoints(nb::module_& module) {
       .def("sync", [](Checkpoints& c) { c.with([](Store& store) { store.sync(); }); })
       .def("close", &Checkpoints::close, nb::arg("keep"))
       .def_prop_ro("closed", &Checkpoints::closed);
+  module.def("check_codec", [](const std::string& text) { Pipeline::parse(text); });
   module.def("next_action", next_of, nb::arg("model"), nb::arg("adjoint").none(), nb::arg("stored"),
-             nb::arg("free"), nb::arg("here").none());
+             nb::arg("free"), nb::arg("here").none(), nb::arg("keeping") = 0.0);
   module.def("error_bounds", bounds_of);
   module.def("sensitivity_of", [](double bound, double error, double other_bound, double other) {
     return sensitivity_of({bound, error}, {other_bound, other});

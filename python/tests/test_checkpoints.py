@@ -46,8 +46,9 @@ def test_what_is_kept_is_found_again(tmp_path):
     store[3] = {"x": np.arange(5)}
     store.adjoint[3] = {"x": np.arange(5) * 2}
     store.close(keep=True)
-    with pytest.raises(ValueError, match="closed"):
-        store[3] = {}
+    for use in (lambda: store.update({3: {}}), lambda: store[3], lambda: list(store), store.pop, store.info):
+        with pytest.raises(ValueError, match="closed"):
+            use()
     with checkpoints.Store("run", directory=tmp_path) as again:
         assert list(again) == [3]
         np.testing.assert_array_equal(again[3]["x"], np.arange(5))
@@ -55,6 +56,9 @@ def test_what_is_kept_is_found_again(tmp_path):
 
 
 def test_what_makes_no_sense_is_refused(tmp_path):
+    for codec in ("zip", {"T": "zfp:accuracy=1e-3", "S": "zfp:accurate=1"}):
+        with pytest.raises(ValueError):
+            checkpoints.Store(tmp_path / "run", codec=codec)
     with checkpoints.Store(tmp_path / "run") as store:
         with pytest.raises(KeyError):
             store[1]

@@ -1,6 +1,7 @@
 #include "checkpoint/coding.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -147,10 +148,12 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
 void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, Team& team,
             const std::string& where) {
   if (values.empty()) return;
+  const std::size_t n = part.pieces.size();
+  std::atomic<std::size_t> next = 0;  // whoever is quicker does more
   if (part.codec == "none") {
     constexpr std::size_t least = 4;  // fewer are there before a thread is
-    return share(part.pieces.size(), least, team, [&](std::size_t, std::size_t i, std::size_t end) {
-      for (; i < end; ++i) {
+    return share(n, least, team, [&](std::size_t, std::size_t, std::size_t) {
+      for (std::size_t i = next++; i < n; i = next++) {
         const Count at = static_cast<Count>(i) * raw_piece_bytes;
         const auto block = values.subspan(static_cast<std::size_t>(at),
                                           static_cast<std::size_t>(part.pieces[i].bytes));
@@ -162,12 +165,11 @@ void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, T
   const Pipeline codec = codec_of(part, Pipeline::parse(part.codec));
   if (codec.text() != part.codec) throw_damaged(where);
   const std::vector<Place> places = places_of(part);
-  std::vector<Count> offsets(places.size());
-  for (std::size_t i = 1; i < offsets.size(); ++i)
-    offsets[i] = offsets[i - 1] + part.pieces[i - 1].bytes;
-  share(places.size(), 1, team, [&](std::size_t member, std::size_t first, std::size_t last) {
+  std::vector<Count> offsets(n);
+  for (std::size_t i = 1; i < n; ++i) offsets[i] = offsets[i - 1] + part.pieces[i - 1].bytes;
+  share(n, 1, team, [&](std::size_t member, std::size_t, std::size_t) {
     RawBytes stored;
-    for (std::size_t i = first; i < last; ++i) {
+    for (std::size_t i = next++; i < n; i = next++) {
       const Piece& piece = part.pieces[i];
       stored.resize(static_cast<std::size_t>(piece.bytes));
       fetch(offsets[i], stored);

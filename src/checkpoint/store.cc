@@ -74,7 +74,7 @@ Store::Store(const Comm& comm, const std::string& name, const Method& method)
     if (std::filesystem::path(name).filename().empty())
       throw Error(Errc::ebadname, "checkpoints without a name", "give the path of a file");
     open_tiers(name);
-    keep_common();
+    for (const Kind kind : {Kind::state, Kind::adjoint}) keep_common(kind);
     account_[Account::drops] = 0;  // what was not of this job
   });
   if (attempt_to([&] { thread_ = std::thread([this] { work(); }); }))
@@ -115,28 +115,28 @@ void Store::take_states(Tier tier) {
   }
 }
 
-/// Collective. Drops what not all ranks have: they were killed while some had pushed it.
-void Store::keep_common() {
+void Store::keep_common(Kind kind) {
   if (comm_.size() == 1) return;
+  std::vector<Count> mine;
+  for (const StateInfo& state : list())
+    if (state.id.kind == kind) mine.push_back(state.id.step);
   std::vector<std::byte> listed;
-  if (comm_.is_root())
-    for (const auto& [id, state] : states_) {
-      const auto* bytes = reinterpret_cast<const std::byte*>(&id);
-      listed.insert(listed.end(), bytes, bytes + sizeof id);
-    }
-  comm_.broadcast(listed);
-  std::vector<StateId> ids(listed.size() / sizeof(StateId));
-  if (!ids.empty()) std::memcpy(ids.data(), listed.data(), listed.size());
-  std::vector<std::int64_t> has(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) has[i] = states_.contains(ids[i]) ? 1 : 0;
-  if (!has.empty()) comm_.all_reduce(has, Reduce::min);
-  std::vector<StatePtr> others;
-  for (const auto& [id, state] : states_) {
-    const auto at = std::lower_bound(ids.begin(), ids.end(), id);
-    if (at == ids.end() || *at != id || has[static_cast<std::size_t>(at - ids.begin())] == 0)
-      others.push_back(state);
+  if (comm_.is_root()) {
+    const auto bytes = std::as_bytes(std::span(mine));
+    listed.assign(bytes.begin(), bytes.end());
   }
-  for (const StatePtr& state : others) forget(state);
+  comm_.broadcast(listed);
+  std::vector<Count> steps(listed.size() / sizeof(Count));
+  if (!steps.empty()) std::memcpy(steps.data(), listed.data(), listed.size());
+  std::vector<std::int64_t> has;
+  for (const Count step : steps)
+    has.push_back(std::binary_search(mine.begin(), mine.end(), step) ? 1 : 0);
+  if (!has.empty()) comm_.all_reduce(has, Reduce::min);
+  for (const Count step : mine) {
+    const auto at = std::lower_bound(steps.begin(), steps.end(), step);
+    if (at == steps.end() || *at != step || has[static_cast<std::size_t>(at - steps.begin())] == 0)
+      drop({kind, step});
+  }
 }
 
 Store::Variable Store::make_variable(const std::string& name, Type type, std::vector<Count> shape,
@@ -251,6 +251,7 @@ void Store::commit() {
   const Stopwatch watch(account_[Account::push_ns]);
   const auto state = std::make_shared<State>();
   Draft& draft = *draft_;
+  note_size(draft.record);
   Lock lock(mutex_);
   tell_failure();
   backwards_ = popped_ = false;
@@ -278,6 +279,21 @@ void Store::commit() {
   draft_.reset();
   wake_.notify_all();
 }
+
+void Store::note_size(const Record& record) {
+  if (record.id.kind != Kind::state) return;
+  std::erase_if(seen_, [&](const StoredState& s) { return s.step == record.id.step; });
+  seen_.push_back({record.id.step, record.bytes});
+  if (seen_.size() > CheckpointRoom::likely) seen_.pop_front();
+}
+
+std::vector<Count> Store::seen_bytes() const {
+  std::vector<Count> bytes;
+  for (const StoredState& state : seen_) bytes.push_back(state.bytes);
+  return bytes;
+}
+
+double Store::keeping() const { return std::stod(method_value(method_, "checkpoint_keeping")); }
 
 void Store::note_push(State& state) {
   const StateInfo info = info_of(state);

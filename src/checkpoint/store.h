@@ -35,6 +35,7 @@
 #include "comm/comm.h"
 #include "format/checkpoint.h"
 #include "method/method.h"
+#include "plan/checkpoint_schedule.h"
 
 namespace forebay::checkpoint {
 
@@ -95,6 +96,9 @@ class Store {
   StateInfo info(StateId id) const;     ///< Errc::enodata
   /// All states are on the device.
   void sync();
+  /// Collective. Drops those states that not all ranks have: they were killed while
+  /// some had pushed it, or a push failed on one.
+  void keep_common(Kind kind);
   /// Collective. Keeps all states on the device, or removes the files.
   void close(bool keep);
 
@@ -107,6 +111,11 @@ class Store {
   /// kept, or refuse() was told of it. Until a state is kept, or another one goes.
   std::optional<Count> refused() const { return refused_; }
   void refuse(std::optional<Count> step) { refused_ = step; }
+  /// Bytes of states of the model that were encoded lately, kept or not, the latest last; each step
+  /// once.
+  std::vector<Count> seen_bytes() const;
+  /// What keeping a state takes, in steps of the model, as the method says.
+  double keeping() const;
   const std::vector<std::string>& damage() const { return damage_; }
   /// Times that a caller waited for the thread, and states that it found decoded.
   Count waits() { return account_[Account::waits]; }
@@ -143,11 +152,11 @@ class Store {
 
   void open_tiers(const std::string& name);
   void take_states(Tier tier);
-  void keep_common();
   void require_idle() const;
 
   void add_part(Part part, const Pipeline& codec, std::span<const std::byte> values, bool stays);
   void commit();
+  void note_size(const Record& record);
   void note_push(State& state);
   void keep_in_memory(Lock& lock, State& state, Draft& draft);
   Tier keep_in_files(Record& record, std::span<const iovec> pieces, Tier first);
@@ -187,6 +196,7 @@ class Store {
   Team team_;
   std::optional<Draft> draft_;
   std::optional<Count> refused_;
+  std::deque<StoredState> seen_;
   StatePtr reading_;
   std::optional<Ahead> reading_ahead_;
   std::optional<ReadWindow> window_;  ///< of reading_

@@ -401,6 +401,34 @@ TEST(CheckpointStore, values_of_many_pieces_and_types_come_back) {
   EXPECT_EQ(whole, std::vector<std::int32_t>(5000, 7));
 }
 
+TEST(CheckpointStore, values_that_are_no_numbers_come_back) {
+  const Folder folder;
+  Model model(8000);
+  for (const char* codec : {"none", "float32", "deflate:1", "zfp:accuracy=1e-3", "sz3:abs=1e-3"}) {
+    Store store({}, "run", folder.method(0));
+    const auto declare = [&] {
+      store.add_variable("x", Type::float64, {20, 20, 20}, codec, model.field.data());
+    };
+    if (code_of(declare) != Errc::ok) continue;  // not in this build
+    model.set(3);
+    model.field[7] = std::nan("");
+    model.field[4000] = -HUGE_VAL;
+    const auto wanted = model.field;
+    store.push({Kind::state, 3});
+    model.set(0);
+    store.pop();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (!std::isfinite(wanted[i])) {
+        ASSERT_EQ(std::isnan(wanted[i]), std::isnan(model.field[i])) << codec;
+        ASSERT_TRUE(std::isnan(wanted[i]) || model.field[i] == wanted[i]) << codec;
+      } else {
+        ASSERT_NEAR(model.field[i], wanted[i], 1e-3) << codec;
+      }
+    }
+    store.close(false);
+  }
+}
+
 TEST(CheckpointStore, what_is_wrong_is_named) {
   const Folder folder;
   Model model(10), other(11);

@@ -177,6 +177,12 @@ constexpr KeySpec common_keys[] = {
               "for.",
               "engine"},
              &Method::checkpoint_dir_bytes, 0),
+    count_key({"checkpoint_keeping", "a number, at least 0", "0",
+               "How many steps of the model take as long as a state is encoded and written: where "
+               "that is much, forebay_checkpoint_next keeps fewer states, and computes more of "
+               "them again. The same on all ranks.",
+               "engine"},
+              nullptr, 0, most_ranks),
     count_key({"ranks_per_node", "a number, at least 0", "0",
                "For tests: pretend that every node has this many ranks; 0 asks MPI.", "engine"},
               &Method::ranks_per_node, 0, most_ranks),

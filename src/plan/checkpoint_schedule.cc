@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -15,7 +14,6 @@ namespace {
 
 using Kind = AdjointAction::Kind;
 constexpr Count most = std::numeric_limits<Count>::max();
-constexpr std::size_t looked_at = 8;  ///< states whose sizes tell what the next ones take
 
 void check(const AdjointState& state) {
   const auto bad = [](const std::string& what) {
@@ -31,47 +29,35 @@ void check(const AdjointState& state) {
   }
   if (std::any_of(state.free.begin(), state.free.end(), [](Count f) { return f < 0; }))
     throw bad("a tier with less than no room");
+  if (!(state.keeping >= 0 && state.keeping < 1e15)) throw bad("keeping that takes no such time");
 }
 
-/// What sizes of states that were kept last tell of the next ones.
+/// What sizes that were seen lately tell of the next ones.
 struct Sizes {
-  Count usual = 1;    ///< where they differ at random less than the mean: of several the small stay
-  double spread = 0;  ///< the part of it by which a state may be smaller
+  std::vector<Count> seen;  ///< the latest ones, in order
+  double mean = 1;
 
-  explicit Sizes(const AdjointState& state) {
-    const auto& stored = state.stored;
-    const std::size_t n = std::min(looked_at, stored.size());
-    if (n == 0) {
-      usual = std::max<Count>(state.here.value_or(1), 1);
-      return;
+  explicit Sizes(const AdjointState& state) : seen(state.seen) {
+    if (seen.size() < state.stored.size()) {
+      seen.clear();
+      for (const StoredState& s : state.stored) seen.push_back(s.bytes);
     }
-    const std::span last = std::span(stored).last(n);
-    const auto less = [](const StoredState& a, const StoredState& b) { return a.bytes < b.bytes; };
-    const auto [smallest, largest] = std::minmax_element(last.begin(), last.end(), less);
-    if (n > 2 && std::adjacent_find(last.begin(), last.end(), std::not_fn(less)) == last.end()) {
-      usual = std::max<Count>(largest->bytes, 1);  // they drift
-      return;
-    }
+    if (seen.empty()) seen.push_back(state.here.value_or(1));
+    if (seen.size() > CheckpointRoom::likely)
+      seen.erase(seen.begin(), seen.end() - std::ptrdiff_t{CheckpointRoom::likely});
+    std::sort(seen.begin(), seen.end());
     double sum = 0;
-    for (const StoredState& s : last) sum += static_cast<double>(s.bytes);
-    const auto least = static_cast<double>(smallest->bytes);
-    const double between = (sum / static_cast<double>(n) + least) / 2;
-    usual = smallest == largest ? smallest->bytes : static_cast<Count>(std::ceil(between));
-    usual = std::max<Count>(usual, 1);
-    spread = std::min(1.0, 0.6 * static_cast<double>(largest->bytes - smallest->bytes) /
-                               static_cast<double>(usual));
+    for (const Count bytes : seen) sum += static_cast<double>(bytes);
+    mean = std::max(sum / static_cast<double>(seen.size()), 1.0);
   }
 
-  double relative(Count bytes) const {
-    return static_cast<double>(bytes) / static_cast<double>(usual);
-  }
-  /// States that there is room for. Where sizes differ, one that is a little too large counts in
-  /// part: among many some will fit.
-  double in(Count free) const {
-    const double exact = relative(free), whole = std::floor(exact);
-    if (spread == 0) return whole;
-    const double width = std::min(1.0, spread * std::sqrt(whole + 1));
-    return whole + std::max(0.0, 1 - (whole + 1 - exact) / width);
+  double relative(Count bytes) const { return static_cast<double>(bytes) / mean; }
+  /// The same number of each, as nearly as may be.
+  std::array<double, CheckpointRoom::likely> likely() const {
+    std::array<double, CheckpointRoom::likely> all{};
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = std::max(relative(seen[i * seen.size() / all.size()]), 1 / mean);
+    return all;
   }
 };
 
@@ -82,7 +68,7 @@ std::optional<int> tier_for(const AdjointState& state, double needed) {
   const auto room_of = [&](int tier) { return state.free[static_cast<std::size_t>(tier)]; };
   const auto fits = [&](int tier) {
     if (state.here) return *state.here <= room_of(tier);
-    return sizes.relative(room_of(tier)) >= 1 - sizes.spread;
+    return room_of(tier) >= sizes.seen.front();
   };
   int wanted = 0;
   for (double n = 0; wanted < tiers - 1; ++wanted) {
@@ -181,14 +167,13 @@ AdjointAction restore(const AdjointState& state) {
               "give checkpoints more room, or a codec");
 }
 
-/// Steps that run, from the model's state on, until all behind `base` are reversed, if the next
-/// state, of so many usual ones, is kept behind `from`, and `room` is what there is room for.
-double steps_from(const AdjointState& state, Count base, Count from, double room, double size) {
+/// Steps that run, from the model's state on, until all behind `base` are reversed, if there is
+/// room for so many more states, none or one.
+double steps_from(const AdjointState& state, Count base, double room) {
   const Count steps = *state.adjoint - base, at = state.model - base;
   if (room == 0) return static_cast<double>(steps - 1 - at) + least_steps(steps - 1, 1);
-  const Count to = std::max(from - base, Split(steps, room + 1).taken);
-  return static_cast<double>(to - at) + least_steps(steps - to, std::max(1.0, 1 + room - size)) +
-         least_steps(to, room + 1);
+  const Count to = std::max(at, Split(steps, room + 1).taken);
+  return static_cast<double>(to - at) + least_steps(steps - to, room) + least_steps(to, room + 1);
 }
 
 /// Where there is no room any more: a stored state whose room serves better elsewhere. So it is
@@ -206,9 +191,9 @@ std::optional<Count> misplaced(const AdjointState& state) {
     const auto states = static_cast<double>(stored.size() - i);
     double gone = 0;
     if (i + 1 == stored.size()) {
-      without = steps_from(state, step, state.model, 0, 1);
-      with = steps_from(state, step, state.model, 1, 1);
-      gone = steps_from(state, stored[i - 1].step, state.model, 1, 1);
+      without = steps_from(state, step, 0);
+      with = steps_from(state, step, 1);
+      gone = steps_from(state, stored[i - 1].step, 1);
     } else {
       gone = with + least_steps(between(i - 1, i + 1), states + 1);
       without += least_steps(between(i, i + 1), states);
@@ -222,18 +207,149 @@ std::optional<Count> misplaced(const AdjointState& state) {
   return found;
 }
 
-/// Whether the state that the model has just kept is so large that one of the next ones does
-/// better.
-bool too_large(const AdjointState& state, const CheckpointRoom& room) {
-  constexpr double vain = 1;  // steps that a state kept in vain may cost
-  const std::size_t n = state.stored.size();
-  if (n < 2 || room.newest <= 1) return false;
-  const Count base = state.stored[n - 2].step;
-  const Count at = state.model - base, steps = *state.adjoint - base;
-  const double all = room.states + room.newest;
-  if (std::max(at + 1, Split(steps, 1 + all).taken) >= steps - 1) return false;
-  const double keeps = least_steps(steps - at, 1 + room.states) + least_steps(at, 1 + all);
-  return steps_from(state, base, state.model + 1, all, 1) + vain < keeps;
+/// Where the next state is kept behind one that is stored, of sizes that differ: each state that
+/// the model comes to is kept if that takes fewer steps than to go on and look at the next ones.
+class Choice {
+ public:
+  /// Steps to be reversed behind the stored state; room for further ones, in states.
+  Choice(Count steps, double room, const CheckpointRoom& told)
+      : steps_(steps), apart_(std::max<Count>(1, steps / most_places)), room_(room) {
+    const auto places = static_cast<std::size_t>((steps - 1) / apart_);
+    on_.resize(places + 1);
+    serves_.resize(places + 1);
+    on_[places] = static_cast<double>(steps - 1 - at(places)) + least(steps - 1, room);
+    for (std::size_t i = places; i-- > 1;) {
+      const double next = static_cast<double>(apart_) + on_[i + 1];
+      const double before = least(at(i), room);
+      for (const double size : told.sizes) {
+        const double kept = size <= room ? least(steps - at(i), room - size) + before : next;
+        serves_[i] |= kept < next;
+        on_[i] += std::min(kept, next) / static_cast<double>(told.sizes.size());
+      }
+    }
+  }
+  /// The first state behind `from` of which some sizes would be kept; the last one if none is.
+  Count next(Count from) const {
+    for (std::size_t i = place_behind(from); i < serves_.size(); ++i)
+      if (serves_[i]) return at(i);
+    return steps_ - 1;
+  }
+  bool looks_at(Count state) const {
+    return state % apart_ == 0 && state < steps_ && serves_[place_behind(state) - 1];
+  }
+  /// Whether one of that size should be kept.
+  bool keeps(Count state, double size) const {
+    const std::size_t next = place_behind(state);
+    if (next >= on_.size()) return true;
+    const double kept = least(steps_ - state, room_ - size) + least(state, room_);
+    return kept <= static_cast<double>(at(next) - state) + on_[next] + rounding;
+  }
+
+ private:
+  static constexpr Count most_places = 64;
+  static constexpr double rounding = 1e-6;
+
+  Count at(std::size_t place) const { return static_cast<Count>(place) * apart_; }
+  std::size_t place_behind(Count state) const {
+    return static_cast<std::size_t>(state / apart_ + 1);
+  }
+  /// least_steps() with room for so many besides the first; of what is no whole number in parts.
+  static double least(Count steps, double room) {
+    const double whole = std::floor(std::max(room, 0.0) + rounding);
+    const double part = std::max(room - whole, 0.0);
+    const double few = least_steps(steps, 1 + whole);
+    return part < rounding ? few : (1 - part) * few + part * least_steps(steps, 2 + whole);
+  }
+
+  Count steps_, apart_;
+  double room_;
+  std::vector<double> on_;    ///< steps from each place on, before its state's size is known
+  std::vector<char> serves_;  ///< whether one of some likely size would be kept
+};
+
+/// The same of states of different sizes; some step is left to be run.
+AdjointAction next_of_different(const AdjointState& state, const CheckpointRoom& room) {
+  const auto& stored = state.stored;
+  const Count steps = *state.adjoint, newest = stored.back().step;
+  if (state.model == newest && stored.size() > 1) {
+    const Count base = stored[stored.size() - 2].step;
+    const Choice before(steps - base, room.states + room.newest, room);
+    if (!before.keeps(newest - base, room.newest)) return {Kind::drop, newest, newest, 0};
+  }
+  const Choice choice(steps - newest, room.states, room);
+  if (state.model != newest && choice.looks_at(state.model - newest)) {
+    const auto left = static_cast<double>(steps - state.model - 1);
+    if (const auto tier = tier_for(state, std::min(room.states, left)))
+      return {Kind::store, state.model, state.model, *tier};
+  }
+  const Count to = newest + choice.next(state.model - newest);
+  if (to == steps - 1 && room.states < 1)
+    if (const auto step = misplaced(state)) return {Kind::drop, *step, *step, 0};
+  return advance(state, to);
+}
+
+/// Where states are kept that take as long as `keeping` steps.
+class Priced {
+ public:
+  /// Of so many steps, with room for so many states, the stored first one among them.
+  Priced(Count steps, Count states, double keeping)
+      : keeping_(keeping),
+        apart_((steps - 1) / most_parts + 1),
+        parts_((steps - 1) / apart_ + 1),
+        states_(std::clamp<Count>(states, 1, most_states)),
+        best_(static_cast<std::size_t>((parts_ + 1) * (states_ + 1))) {
+    if (apart_ > 1) {
+      const Priced part(apart_, states_, keeping);
+      for (Count s = 1; s <= states_; ++s) best_[of(1, s)] = {part.best_[part.last(s)].cost, 0};
+    }
+    for (Count n = 2; n <= parts_; ++n)
+      for (Count s = 1; s <= states_; ++s) best_[of(n, s)] = best_of(n, s);
+  }
+  /// Of the next state to be kept, behind the first one; 0: none is worth it.
+  Count next() const { return best_[last(states_)].kept * apart_; }
+
+ private:
+  static constexpr Count most_parts = 512, most_states = 128;
+  struct Best {
+    double cost = 0;  ///< in steps
+    Count kept = 0;   ///< parts before the next state; 0: none
+  };
+
+  std::size_t of(Count parts, Count states) const {
+    return static_cast<std::size_t>(parts * (states_ + 1) + states);
+  }
+  std::size_t last(Count states) const { return of(parts_, states); }
+  Best best_of(Count n, Count s) const {
+    const auto steps = static_cast<double>(n * apart_);
+    Best best{steps * (steps - 1) / 2, 0};
+    if (s == 1) return best;
+    // With one part more the place moves on by one, or by none, or a little back where two do.
+    const Count before = n > 64 ? best_[of(n - 1, s)].kept : 0, near = 4;
+    const Count first = std::max<Count>(before - near, 1);
+    const Count end = before > 0 ? std::min(before + near, n) : n;
+    for (Count m = first; m < end; ++m) {
+      const double cost = static_cast<double>(m * apart_) + keeping_ +
+                          best_[of(n - m, s - 1)].cost + best_[of(m, s)].cost;
+      if (cost < best.cost) best = {cost, m};
+    }
+    return best;
+  }
+
+  double keeping_;
+  Count apart_, parts_, states_;
+  std::vector<Best> best_;  ///< by parts and states
+};
+
+AdjointAction next_of_priced(const AdjointState& state, const CheckpointRoom& room) {
+  const Count steps = *state.adjoint, newest = state.stored.back().step;
+  const auto states = 1 + static_cast<Count>(std::min(room.states, 1e6));
+  const Count next = Priced(steps - newest, states, state.keeping).next();
+  if (next == 0) return advance(state, steps - 1);
+  if (state.model < newest + next) return advance(state, newest + next);
+  const auto left = static_cast<double>(steps - state.model - 1);
+  if (const auto tier = tier_for(state, std::min(room.states, left)))
+    return {Kind::store, state.model, state.model, *tier};
+  return advance(state, state.model + 1);  // it did not fit
 }
 
 AdjointAction next_of_known(const AdjointState& state, const CheckpointRoom& room) {
@@ -246,6 +362,8 @@ AdjointAction next_of_known(const AdjointState& state, const CheckpointRoom& roo
   const Count left = steps - state.model;
   if (left == 1) return {Kind::turn, state.model, steps, 0};
 
+  if (any && state.keeping > 0) return next_of_priced(state, room);
+  if (any && room.sizes_differ()) return next_of_different(state, room);
   const auto split_of = [&](Count n) {
     return Split(n, std::min(room.states, static_cast<double>(n - 1)) + 1);
   };
@@ -259,7 +377,6 @@ AdjointAction next_of_known(const AdjointState& state, const CheckpointRoom& roo
     if (!any) throw_no_room(state);
     return advance(state, state.model + 1);  // the next one may be smaller than this one is
   }
-  if (state.model == newest && too_large(state, room)) return {Kind::drop, newest, newest, 0};
   if (room.states > 0) return advance(state, state.model + split_of(left).taken);
   if (const auto step = misplaced(state)) return {Kind::drop, *step, *step, 0};
   return advance(state, steps - 1);
@@ -339,7 +456,14 @@ CheckpointRoom room_of(const AdjointState& state) {
   check(state);
   const Sizes sizes(state);
   CheckpointRoom room;
-  for (const Count free : state.free) room.states += sizes.in(free);
+  double part = 0;  // a state lies in one tier
+  for (const Count free : state.free) {
+    const double exact = sizes.relative(free), whole = std::floor(exact);
+    room.states += whole;
+    part = std::max(part, exact - whole);
+  }
+  room.sizes = sizes.likely();
+  if (room.sizes_differ()) room.states += part;
   if (!state.stored.empty()) room.newest = sizes.relative(state.stored.back().bytes);
   return room;
 }

@@ -12,11 +12,16 @@
 // - *Steps known.* Room is counted in states: free bytes by what states took lately. Between two
 //   states the split is binomial: with equal sizes no schedule takes fewer steps. Of the splits
 //   that are as good as each other one towards the late ones is taken, which sizes that turn out
-//   otherwise harm least. Where sizes grow, the largest counts. Where they differ at random, room
-//   for a part of a state counts in part, as there are small ones: a state that does not fit, or
-//   is so large that a later one does better, gives way to the next. Where room turns out to be
-//   less, stored states make room for later ones (checkpoint_schedule_test.cc compares with the
-//   optimum over bytes).
+//   otherwise harm least. Where sizes differ, those that were seen lately are taken for equally
+//   likely: a state is kept where that takes fewer steps than to look at the next ones, of which
+//   one may be smaller or stand better (an optimal stopping problem; what is behind the next state
+//   is as long as binomial splits of equal sizes are). Where room turns out to be less, stored
+//   states make room for later ones (checkpoint_schedule_test.cc compares with the optimum over
+//   bytes, and with that of a program that knows how sizes are distributed).
+// - *What keeping takes.* Each step that is reversed is preceded by one restore, whatever is kept,
+//   so of all costs that of keeping a state, encoding and writing it, alone tells what is worth it.
+//   Where it is told, splits are those of a dynamic programme over at most 512 steps, or as many
+//   parts of a longer run.
 // - *Steps not known.* States are kept where the split of a run that ended as late as its number of
 //   repetitions allows would have them; others make room (Wang, Moin and Iaccarino 2009).
 // - *Tiers.* Of the slots that are still needed the next state to be kept has the one that is
@@ -24,9 +29,12 @@
 //   That is not so of a few short runs; on the whole it takes fewer accesses of slow tiers than
 //   the best of those schedules that keep each slot in one tier.
 //
-// An answer costs O(stored states + slots that steps not known look at).
+// An answer costs O(stored states + slots that steps not known look at), and 64 places of a split
+// times the sizes that were seen, or with what keeping takes 512 times the states that there is
+// room for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -54,6 +62,12 @@ struct AdjointState {
   /// largest number once it was kept, and dropped again. Until another state goes, or the model
   /// goes on. Of the first state a bound helps to choose its tier.
   std::optional<Count> here;
+  /// Bytes of states that were kept lately, or did not fit, the latest last, each step once: what
+  /// the next ones may take. Where there are none, or fewer than are stored, these tell.
+  std::vector<Count> seen;
+  /// As many steps of the model take as long as a state is encoded and written. Of runs whose
+  /// number of steps is known.
+  double keeping = 0;
 };
 
 struct AdjointAction {
@@ -76,11 +90,17 @@ struct AdjointAction {
 /// begin from, or `state` makes no sense.
 AdjointAction next_action(const AdjointState& state);
 
-/// What sizes and free bytes tell. Ranks that have to act alike go by the least room of all, and
-/// the largest newest state.
+/// What sizes and free bytes tell, in states of the mean size. Ranks that have to act alike go by
+/// the least room of all, and the largest sizes.
 struct CheckpointRoom {
-  double states = 0;  ///< that there is room for, besides the stored ones; a part where that helps
-  double newest = 1;  ///< how many usual states the newest one is as large as
+  static constexpr std::size_t likely = 12;  // few enough to be agreed on in a meeting
+  double states =
+      0;  ///< that there is room for, besides the stored ones; a part where sizes differ
+  double newest = 1;                 ///< of the newest stored state
+  std::array<double, likely> sizes;  ///< in order, equally likely; all 1 where there is one size
+
+  CheckpointRoom() { sizes.fill(1); }
+  bool sizes_differ() const { return sizes.front() < sizes.back(); }
 };
 CheckpointRoom room_of(const AdjointState& state);
 

@@ -35,6 +35,7 @@ struct Program {
   AdjointState state;
   std::vector<Count> sizes;          ///< of states
   std::vector<int> tiers;            ///< of stored ones
+  std::vector<Count> looked_at;      ///< states whose sizes are known
   Count steps_run = 0;               ///< but for those that are reversed
   std::vector<Count> writes, reads;  ///< of each tier
 
@@ -61,6 +62,10 @@ struct Program {
   }
   void keep(const AdjointAction& action) {
     const Count bytes = size_of(action.from);
+    if (std::find(looked_at.begin(), looked_at.end(), action.from) == looked_at.end()) {
+      looked_at.push_back(action.from);
+      state.seen.push_back(bytes);
+    }
     Count& room = state.free.at(static_cast<std::size_t>(action.tier));
     if (bytes > room) {
       ASSERT_NE(state.here, bytes) << "told twice to store what does not fit";
@@ -215,7 +220,7 @@ TEST(CheckpointSchedule, sizes_that_drift_take_little_more_than_the_optimum) {
     EXPECT_GE(ratio, 1) << "the optimum is none";
     sum += ratio;
   }
-  EXPECT_LE(sum / runs, 1.04);
+  EXPECT_LE(sum / runs, 1.03);
 }
 
 /// What a program that knows how sizes are distributed, and none before it is there, takes at least
@@ -275,7 +280,8 @@ TEST(CheckpointSchedule, sizes_that_differ_at_random_take_little_more_than_the_o
     Count states;
     double most, most_of_online;  // of the mean of ratios
   };
-  for (const Case& c : {Case{3, 1.2, 1.16}, {4, 1.15, 1.11}, {6, 1.1, 1.08}, {8, 1.09, 1.07}}) {
+  for (const Case& c :
+       {Case{3, 1.14, 1.1}, {4, 1.09, 1.06}, {5, 1.09, 1.06}, {6, 1.07, 1.04}, {8, 1.06, 1.05}}) {
     std::mt19937 random(23);
     const Count room = 20 * c.states;
     OnlineOptimum online(likely, 60, room);
@@ -295,6 +301,48 @@ TEST(CheckpointSchedule, sizes_that_differ_at_random_take_little_more_than_the_o
     EXPECT_LE(sum / runs, c.most) << c.states;
     EXPECT_LE(sum / sum_of_online, c.most_of_online) << c.states;
   }
+}
+
+/// The least time, in steps, where keeping a state takes so many.
+double least_time(Count l, Count c, double keeping) {
+  std::vector<std::vector<double>> least(static_cast<std::size_t>(c) + 1);
+  for (std::size_t s = 1; s < least.size(); ++s) {
+    least[s].resize(static_cast<std::size_t>(l) + 1);
+    for (std::size_t n = 2; n < least[s].size(); ++n) {
+      least[s][n] = static_cast<double>(n * (n - 1)) / 2;
+      for (std::size_t m = 1; s > 1 && m < n; ++m)
+        least[s][n] = std::min(
+            least[s][n], static_cast<double>(m) + keeping + least[s - 1][n - m] + least[s][m]);
+    }
+  }
+  return least.back().back();
+}
+
+TEST(CheckpointSchedule, what_takes_longer_to_keep_than_to_compute_is_computed) {
+  double most_saved = 1;
+  for (const double keeping : {0.3, 1.0, 4.0, 20.0, 100.0})
+    for (const Count l : {2, 3, 10, 37, 64, 65, 150, 700})
+      for (const Count c : {1, 2, 3, 7, 20, 100}) {
+        const auto time_of = [&](double told) {
+          Program program(equal(l, 1), {c});
+          program.state.keeping = told;
+          program.reverse();
+          return static_cast<double>(program.steps_run) +
+                 keeping * static_cast<double>(program.writes[0] - 1);
+        };
+        const double took = time_of(keeping), least = std::max(least_time(l, c, keeping), 0.1);
+        EXPECT_LE(took, least * (l <= 64    ? 1 + 1e-9
+                                 : l <= 512 ? 1.01
+                                            : 1.1))
+            << l << ", " << c << ", " << keeping;
+        most_saved = std::max(most_saved, time_of(0) / std::max(took, 0.1));
+      }
+  EXPECT_GT(most_saved, 10);
+  AdjointState wrong;
+  wrong.adjoint = 3;
+  wrong.free = {1};
+  wrong.keeping = -1;
+  EXPECT_THROW(next_action(wrong), Error);
 }
 
 TEST(CheckpointSchedule, stored_states_make_room_where_there_turns_out_to_be_less) {
@@ -320,6 +368,10 @@ TEST(CheckpointSchedule, any_sizes_and_tiers_are_reversed_within_the_room) {
     unknown.run_on();
     unknown.reverse();
     EXPECT_EQ(unknown.state.model, 1);
+    Program priced(sizes, room);
+    priced.state.keeping = run % 9;
+    priced.reverse();
+    EXPECT_EQ(priced.state.model, 1);
   }
 }
 
@@ -405,15 +457,35 @@ TEST(CheckpointSchedule, what_makes_no_sense_is_refused) {
   EXPECT_EQ(code_of(state), Errc::eno_space);
   state.adjoint.reset();
   EXPECT_EQ(code_of(state), Errc::eno_space);
-  state = {.model = AdjointState::nowhere, .adjoint = 5, .stored = {}, .free = {10}, .here = {}};
+  state = {.model = AdjointState::nowhere,
+           .adjoint = 5,
+           .stored = {},
+           .free = {10},
+           .here = {},
+           .seen = {},
+           .keeping = 0};
   EXPECT_EQ(code_of(state), Errc::einval);
-  state = {.model = 0, .adjoint = 5, .stored = {{3, 1}, {3, 1}}, .free = {10}, .here = {}};
+  state = {.model = 0,
+           .adjoint = 5,
+           .stored = {{3, 1}, {3, 1}},
+           .free = {10},
+           .here = {},
+           .seen = {},
+           .keeping = 0};
   EXPECT_EQ(code_of(state), Errc::einval);
-  state = {.model = 0, .adjoint = 5, .stored = {{3, -1}}, .free = {10}, .here = {}};
+  state = {.model = 0,
+           .adjoint = 5,
+           .stored = {{3, -1}},
+           .free = {10},
+           .here = {},
+           .seen = {},
+           .keeping = 0};
   EXPECT_EQ(code_of(state), Errc::einval);
-  state = {.model = 0, .adjoint = 5, .stored = {}, .free = {-1}, .here = {}};
+  state = {
+      .model = 0, .adjoint = 5, .stored = {}, .free = {-1}, .here = {}, .seen = {}, .keeping = 0};
   EXPECT_EQ(code_of(state), Errc::einval);
-  state = {.model = 0, .adjoint = -1, .stored = {}, .free = {1}, .here = {}};
+  state = {
+      .model = 0, .adjoint = -1, .stored = {}, .free = {1}, .here = {}, .seen = {}, .keeping = 0};
   EXPECT_EQ(code_of(state), Errc::einval);
 }
 
@@ -432,6 +504,11 @@ TEST(CheckpointSchedule, long_runs_do_not_overflow) {
   state.adjoint = std::numeric_limits<Count>::max();
   state.stored = {{0, 1}};
   state.free = {std::numeric_limits<Count>::max(), std::numeric_limits<Count>::max()};
+  EXPECT_EQ(next_action(state).kind, Kind::advance);
+  state.keeping = 5;
+  EXPECT_EQ(next_action(state).kind, Kind::advance);
+  state.keeping = 0;
+  state.seen = {1, 2, 3};
   EXPECT_EQ(next_action(state).kind, Kind::advance);
 }
 

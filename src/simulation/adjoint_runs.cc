@@ -8,7 +8,8 @@
 
 namespace forebay::simulation {
 
-AdjointForecast forecast_adjoint(Count steps, Count bytes, const std::vector<Count>& tiers) {
+AdjointForecast forecast_adjoint(Count steps, Count bytes, const std::vector<Count>& tiers,
+                                 double keeping) {
   constexpr Count most_steps = 1'000'000;
   if (steps < 1 || steps > most_steps || bytes < 1)
     throw Error(Errc::einval, "a run has from 1 to a million steps, and states at least one byte");
@@ -22,6 +23,7 @@ AdjointForecast forecast_adjoint(Count steps, Count bytes, const std::vector<Cou
   state.adjoint = steps;
   state.free = tiers;
   state.here = bytes;
+  state.keeping = keeping;
   for (;;) {
     const AdjointAction next = next_action(state);
     const auto newest = places.empty() ? 0 : static_cast<std::size_t>(places.back());

@@ -19,8 +19,10 @@ struct AdjointForecast {
   std::vector<AdjointTier> tiers;
 };
 
-/// A run of `steps` steps whose states take `bytes` each, with tiers of so many bytes, the quickest
-/// first. Errors of next_action(); Errc::einval for numbers below 1, and more than a million steps.
-AdjointForecast forecast_adjoint(Count steps, Count bytes, const std::vector<Count>& tiers);
+/// A run of `steps` steps whose states take `bytes` each, and as long as `keeping` steps to be
+/// kept, with tiers of so many bytes, the quickest first. Errors of next_action(); Errc::einval for
+/// numbers below 1, and more than a million steps.
+AdjointForecast forecast_adjoint(Count steps, Count bytes, const std::vector<Count>& tiers,
+                                 double keeping = 0);
 
 }  // namespace forebay::simulation

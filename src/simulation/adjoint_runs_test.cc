@@ -13,6 +13,9 @@ TEST(AdjointRuns, as_many_advances_as_revolve_has) {
   EXPECT_EQ(forecast_adjoint(100, 1, {3}).advances, 490);
   EXPECT_EQ(forecast_adjoint(100, 7, {20, 43}).advances, 245);
   EXPECT_EQ(forecast_adjoint(1000, 1, {10}).advances, 3636);
+  const AdjointForecast priced = forecast_adjoint(100, 1, {100}, 10);
+  EXPECT_LT(priced.tiers[0].writes, 25);  // of 100
+  EXPECT_LT(priced.advances + 10 * priced.tiers[0].writes, 500);
 }
 
 TEST(AdjointRuns, tiers_hold_what_they_have_room_for) {

@@ -26,7 +26,8 @@ enum class When { before, half, after };
 std::atomic<long> calls{0};
 std::atomic<long> kill_at{0};  // 0: never
 When when = When::before;
-std::string only;     // calls of this name; empty: all
+std::string only;  // calls of this name; empty: all
+bool with_renames = false;
 std::string durable;  // copies of this file are kept; empty: of none
 
 [[noreturn]] void die() {
@@ -93,7 +94,7 @@ void copy_durable(int fd) {
 
 }  // namespace
 
-void arm(int rank) {
+void arm(int rank, bool renames) {
   const char* text = std::getenv("FOREBAY_TEST_KILL");
   int whom = -1;
   long call = 0;
@@ -105,6 +106,7 @@ void arm(int rank) {
   when = std::strcmp(word, "half") == 0    ? When::half
          : std::strcmp(word, "after") == 0 ? When::after
                                            : When::before;
+  with_renames = renames;
   calls = 0;
   kill_at = call;
 }
@@ -156,6 +158,12 @@ __attribute__((visibility("default"))) int fallocate(int fd, int mode, off_t off
 __attribute__((visibility("default"))) int unlink(const char* path) noexcept {
   return static_cast<int>(kill_test::watched(
       "unlink", [&] { return ::syscall(SYS_unlink, path); }, [] {}));
+}
+
+__attribute__((visibility("default"))) int rename(const char* from, const char* to) noexcept {
+  const auto moves = [&] { return ::syscall(SYS_rename, from, to); };
+  if (!kill_test::with_renames) return static_cast<int>(moves());
+  return static_cast<int>(kill_test::watched("rename", moves, [] {}));
 }
 
 // std::filesystem::remove calls it.

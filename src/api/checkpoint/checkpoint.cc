@@ -16,6 +16,7 @@
 #include "array/group_type.h"
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/last_message.h"
 #include "checkpoint/store.h"
 #include "comm/agree.h"
@@ -84,28 +85,59 @@ StateId id_of(int64_t step, int mode) {
   return {(mode & FOREBAY_ADJOINT) != 0 ? Kind::adjoint : Kind::state, step};
 }
 
+/// Of which ranks compare whether they have the same.
+Count mark_of(std::span<const Count> numbers) {
+  return static_cast<Count>(hash_of(std::as_bytes(numbers)) >> 1);
+}
+
 /// The same on all ranks: sizes and rooms differ, so the rank that has the least room tells. What
-/// one of them could not keep has no place.
+/// one of them could not keep has no place, and the others drop it.
 AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
   constexpr double unit = 1 << 20, large = 1e12;
   AdjointState state;
-  // Of room and of the newest state in units of a part of a state; whether this one may be kept.
-  Count agreed[] = {0, 0, 1};
+  // Of room and of the newest state in units of a part of a state; whether this one may be kept;
+  // the least and the largest mark, of arguments and of steps that are stored; likely sizes.
+  constexpr std::size_t sizes = 7;
+  Count agreed[sizes + CheckpointRoom::likely] = {0, 0, 1};
   const auto failed = attempt_to([&] {
+    if (adjoint < -1)
+      throw Error(Errc::einval, std::to_string(adjoint) + " steps to be reversed",
+                  "say -1 where nobody knows how many there are");
     state.model = model;
     if (adjoint >= 0) state.adjoint = adjoint;
     for (const StateInfo& kept : store.list())
       if (kept.id.kind == Kind::state) state.stored.push_back({kept.id.step, kept.bytes});
     state.here = store.raw_bytes();
     state.free = store.free_bytes();
+    state.seen = store.seen_bytes();
+    state.keeping = store.keeping();
     const CheckpointRoom mine = room_of(state);
     agreed[0] = std::llround(std::min(mine.states, large) * unit);
     agreed[1] = -std::llround(std::min(mine.newest, large) * unit);
+    for (std::size_t i = 0; i < mine.sizes.size(); ++i)
+      agreed[sizes + i] = -std::llround(mine.sizes[i] * unit);
     agreed[2] = store.refused() == std::optional(model) ? 0 : 1;
+    const Count arguments[] = {model, adjoint};
+    agreed[3] = mark_of(arguments);
+    std::vector<Count> steps;
+    for (const StoredState& kept : state.stored) steps.push_back(kept.step);
+    agreed[5] = mark_of(steps);
+    agreed[4] = -agreed[3];
+    agreed[6] = -agreed[5];
   });
   agree_on_error(store.comm(), failed, agreed, Reduce::min);
-  CheckpointRoom room{static_cast<double>(agreed[0]) / unit,
-                      -static_cast<double>(agreed[1]) / unit};
+  if (agreed[3] != -agreed[4])
+    throw Error(Errc::emultidefine, "ranks are at different states, or have different steps left",
+                "let all ranks do what they are told");
+  if (agreed[5] != -agreed[6]) {
+    together(store.comm(), [&] { store.keep_common(Kind::state); });
+    return common_action(store, model, adjoint);
+  }
+  CheckpointRoom room;
+  room.states = static_cast<double>(agreed[0]) / unit;
+  room.newest = -static_cast<double>(agreed[1]) / unit;
+  for (std::size_t i = 0; i < room.sizes.size(); ++i)
+    room.sizes[i] = -static_cast<double>(agreed[sizes + i]) / unit;
   const bool refused = agreed[2] == 0;
   if (state.stored.empty()) {
     if (refused) {
@@ -118,6 +150,7 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
     room.states = std::max(room.states, 1.0);  // a codec may make it fit
   }
   for (StoredState& kept : state.stored) kept.bytes = 1;
+  state.seen.clear();
   state.here.reset();
   if (refused) state.here = 2;
   state.free = {room.states > 0 ? 1 : 0};

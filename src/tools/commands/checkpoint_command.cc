@@ -29,6 +29,7 @@ struct Options {
   bool variables = false, json = false;
   Count steps = 0;
   std::string state, memory, fast, dir;
+  double keeping = 0;
   std::vector<double> ratios{1, 2, 3, 5, 10, 20};
 };
 
@@ -173,6 +174,7 @@ int plan(const Options& options) {
   rooms.reserve(tiers.size());
   for (const NamedTier& tier : tiers) rooms.push_back(tier.bytes);
   const auto raw = static_cast<double>(*parse_size(options.state));
+  if (raw < 1) throw Error(Errc::einval, "states of 0 bytes need no plan", "give --state");
   TextTable table("r" + std::string(2 + 3 * tiers.size(), 'r'));
   std::vector<std::string> head{"ratio", "advances", "a step"};
   for (const NamedTier& tier : tiers)
@@ -185,7 +187,7 @@ int plan(const Options& options) {
     if (!(raw / ratio < 0x1p62))
       throw Error(Errc::einval, fmt::format("a ratio of {:g} makes states too large", ratio));
     const auto bytes = std::max<Count>(1, static_cast<Count>(raw / ratio));
-    const auto runs = simulation::forecast_adjoint(options.steps, bytes, rooms);
+    const auto runs = simulation::forecast_adjoint(options.steps, bytes, rooms, options.keeping);
     std::vector<std::string> cells{fmt::format("{:g}", ratio), grouped(runs.advances),
                                    fmt::format("{:.2f}", static_cast<double>(runs.advances) /
                                                              static_cast<double>(options.steps))};
@@ -233,6 +235,8 @@ void add_checkpoint_command(CLI::App& app, int& status) {
   command.add_option("--memory", options->memory, "plan: room in memory").size();
   command.add_option("--fast", options->fast, "plan: room on a quick disk").size();
   command.add_option("--dir", options->dir, "plan: room in the file system").size();
+  command.add_option("--keeping", options->keeping,
+                     "plan: steps of the model that take as long as a state is kept (default: 0)");
   command
       .add_option("--ratio", options->ratios,
                   "plan: of the codec, several with commas (default: 1,2,3,5,10,20)")
