@@ -18,6 +18,8 @@ using logged::Printer;
 constexpr std::uint32_t front_magic = data_file_word, root_magic = 0x4642'4452,
                         state_magic = state_word, section_magic = 0x4642'4445;  // FBDR, FBDE
 constexpr std::size_t hash_bytes = 8;
+/// Sections of the first version have no part that is sorted; they are still written.
+constexpr std::uint16_t sorted_version = 2;
 
 /// A slot: what was printed, zeros, and a hash at the end of the sector.
 std::vector<std::byte> as_slot(Printer& out) {
@@ -154,14 +156,24 @@ void print_inverses(Printer& out, std::span<const StoredInverse> inverses) {
   }
 }
 
-void print_parts(Printer& out, const Entry& e) {
+bool any_sorted(const Section& section) {
+  const auto is_sorted = [](const StoredPart& part) { return part.sorted; };
+  return std::any_of(section.entries.begin(), section.entries.end(), [&](const Entry& e) {
+    return std::any_of(e.parts.begin(), e.parts.end(), is_sorted);
+  });
+}
+
+void print_parts(Printer& out, const Entry& e, bool tells_sorted) {
   out.number(e.parts.size());
   Offset expected = e.offset;
   for (const StoredPart& part : e.parts) {
     out.count(part.elements);
     out.number(zigzag(part.offset - expected));
     out.count(part.bytes);
-    out.number(part.skipped);
+    if (tells_sorted)
+      out.number(2 * std::uint64_t{part.skipped} + (part.sorted ? 1 : 0));
+    else
+      out.number(part.skipped);
     out.fixed(part.hash);
     expected = behind(part);
   }
@@ -171,7 +183,11 @@ void print_parts(Printer& out, const Entry& e) {
 
 std::vector<std::byte> print_section(const Section& section) {
   Printer out;
-  out.front(section_magic);
+  const bool tells_sorted = any_sorted(section);
+  if (tells_sorted)
+    out.front(section_magic, sorted_version);
+  else
+    out.front(section_magic);
   out.number(section.epoch);
   out.count(section.previous);
   out.count(section.previous_bytes);
@@ -208,7 +224,7 @@ std::vector<std::byte> print_section(const Section& section) {
     out.number(zigzag(e.offset - behind(*before)));
     out.count(e.bytes);
     out.number(section.epoch - e.epoch);
-    print_parts(out, e);
+    print_parts(out, e, tells_sorted);
     before = &e;
   }
   print_inverses(out, section.inverses);
@@ -238,7 +254,7 @@ void check_lies_within(Offset offset, Count bytes, Offset file_size) {
 }
 
 // The first part lies where the slab does. What its elements have in bytes the index checks.
-void parse_parts(Parser& in, Entry& e, Offset file_size) {
+void parse_parts(Parser& in, Entry& e, Offset file_size, bool tells_sorted) {
   e.parts.resize(in.items(4 + sizeof(StoredPart::hash)));
   Offset expected = e.offset;
   for (StoredPart& part : e.parts) {
@@ -246,6 +262,10 @@ void parse_parts(Parser& in, Entry& e, Offset file_size) {
     part.offset = moved(expected, in.number(), file_size, "a part's place");
     part.bytes = in.count();
     part.skipped = number32(in, "a filter mask");
+    if (tells_sorted) {
+      part.sorted = (part.skipped & 1U) != 0;
+      part.skipped /= 2;
+    }
     part.hash = in.fixed<std::uint64_t>();
     check_lies_within(part.offset, part.bytes, file_size);
     expected = behind(part);
@@ -254,7 +274,7 @@ void parse_parts(Parser& in, Entry& e, Offset file_size) {
     logged::damaged("a slab lies elsewhere than its parts");
 }
 
-void parse_entries(Parser& in, Section& section, Offset file_size) {
+void parse_entries(Parser& in, Section& section, Offset file_size, bool tells_sorted) {
   const std::int64_t maps = section.first_map + static_cast<std::int64_t>(section.maps.size());
   section.entries.resize(in.items(8));
   Entry first;
@@ -271,7 +291,7 @@ void parse_entries(Parser& in, Section& section, Offset file_size) {
     const std::uint64_t age = in.number();
     if (age > section.epoch) logged::damaged("an entry is older than the file");
     e.epoch = section.epoch - age;
-    parse_parts(in, e, file_size);
+    parse_parts(in, e, file_size, tells_sorted);
     check_lies_within(e.offset, e.parts.empty() ? e.bytes : 0, file_size);
     before = &e;
   }
@@ -308,7 +328,7 @@ Section parse_section(std::span<const std::byte> bytes, Offset file_size) {
     damaged("wrong checksum of a section");
   return parsing("a section", [&] {
     Parser in(front);
-    in.front(section_magic, "it");
+    const bool tells_sorted = in.front(section_magic, "it", sorted_version) == sorted_version;
     Section section;
     section.epoch = in.number();
     section.previous = in.count();
@@ -327,7 +347,7 @@ Section parse_section(std::span<const std::byte> bytes, Offset file_size) {
     section.maps.resize(in.items(1));
     for (Map& map : section.maps)
       map = parse_map(in, section.first_pattern + section.patterns.size());
-    parse_entries(in, section, file_size);
+    parse_entries(in, section, file_size, tells_sorted);
     parse_inverses(in, section, file_size);
     if (in.left() != 0) logged::damaged("it is longer than it says");
     return section;

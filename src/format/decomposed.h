@@ -128,6 +128,7 @@ struct StoredPart {
   Count bytes = 0;            ///< no more than those of its elements
   std::uint32_t skipped = 0;  ///< stages of the pipeline that were not applied (codec/pipeline.h)
   std::uint64_t hash = 0;     ///< of the stored bytes
+  bool sorted = false;        ///< its elements are in the order of the array, not in that of ranks
 
   bool operator==(const StoredPart&) const = default;
 };

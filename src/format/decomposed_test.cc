@@ -5,6 +5,7 @@
 #include "array/decomposition.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "format/classic.h"
 #include "format/decomposed_schema.h"
 
@@ -56,6 +57,31 @@ TEST(DecomposedFormat, a_section_comes_back_as_it_was) {
   }
   EXPECT_EQ(is.maps, was.maps);
   EXPECT_EQ(is.entries, was.entries);
+}
+
+// Older builds refuse the second version, and read the first one as ever.
+TEST(DecomposedFormat, only_a_section_with_sorted_parts_has_the_second_version) {
+  Section s = sample();
+  const auto version = [](const Section& section) {
+    return load_be<std::uint16_t>(print_section(section).data() + 4);
+  };
+  EXPECT_EQ(version(s), 1);
+  s.entries[4].parts[1].sorted = true;
+  EXPECT_EQ(version(s), 2);
+  EXPECT_EQ(parse_section(print_section(s), file_size).entries, s.entries);
+  s.entries[4].parts[1].skipped = 255;
+  s.entries[3].parts[0].sorted = true;
+  EXPECT_EQ(parse_section(print_section(s), file_size).entries, s.entries);
+  auto bytes = print_section(s);
+  bytes[5] = std::byte{3};
+  store_be(bytes.data() + bytes.size() - 8, hash_of(std::span(bytes).first(bytes.size() - 8)));
+  try {
+    parse_section(bytes, file_size);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("has version 3, this build reads up to 2"), std::string::npos)
+        << error.message();
+  }
 }
 
 TEST(DecomposedFormat, every_changed_or_missing_byte_of_a_section_is_found) {

@@ -53,9 +53,9 @@ class Printer {
     store_be(bytes_.data() + position, value);
   }
   /// How tables, sections and indexes begin: magic u32 | version u16 | "B" | 0.
-  void front(std::uint32_t magic) {
+  void front(std::uint32_t magic, std::uint16_t its_version = version) {
     fixed(magic);
-    fixed(version);
+    fixed(its_version);
     fixed(big_endian);
     fixed(std::uint8_t{0});
   }
@@ -98,12 +98,15 @@ class Parser {
     if (n > left() / least) damaged("a list is longer than its bytes");
     return static_cast<std::size_t>(n);
   }
-  /// What Printer::front wrote. `what`, for messages: "a section".
-  void front(std::uint32_t magic, const std::string& what) {
+  /// What Printer::front wrote. `what`, for messages: "a section". Returns the version.
+  std::uint16_t front(std::uint32_t magic, const std::string& what,
+                      std::uint16_t newest = version) {
     if (fixed<std::uint32_t>() != magic) damaged(what + " does not begin like one");
-    check_version(fixed<std::uint16_t>(), version, what);
+    const auto found = fixed<std::uint16_t>();
+    check_version(found, newest, what);
     if (fixed<std::uint8_t>() != big_endian) damaged(what + " has another byte order");
     take(1);
+    return found;
   }
   std::size_t left() const { return bytes_.size(); }
 

@@ -15,8 +15,8 @@ namespace {
 namespace decomposed = forebay::decomposed;
 using Bytes = std::vector<std::byte>;
 
-// `first`: a file's only section; else one that follows another.
-Bytes section(bool first) {
+// `first`: a file's only section; else one that follows another. `sorted`: of a part of it.
+Bytes section(bool first, bool sorted = false) {
   const std::vector<forebay::Count> extents = {1, 3, 20};
   const auto pattern =
       forebay::box_pattern(extents, std::vector<forebay::Steps>{{0, 1, 1}, {0, 3, 1}, {4, 5, 1}})
@@ -34,8 +34,14 @@ Bytes section(bool first) {
   if (first) return decomposed::print_section(made);
   for (int i = 0; i < 4; ++i)
     made.entries.push_back({i, 3, 0, made.first_map, 4096 + 120 * i, 120, 7});
-  made.entries.push_back(
-      {4, 3, 0, made.first_map, 4576, 120, 7, {{20, 4576, 31, 1, 5}, {10, 4608, 40, 3, 6}}});
+  made.entries.push_back({4,
+                          3,
+                          0,
+                          made.first_map,
+                          4576,
+                          120,
+                          7,
+                          {{20, 4576, 31, 1, 5, sorted}, {10, 4608, 40, 3, 6}}});
   made.inverses.push_back({made.first_map, {{5000, 70}, {5072, 30}}, 9});
   return decomposed::print_section(made);
 }
@@ -56,6 +62,8 @@ int main(int argc, char** argv) {
     save(std::string("section-") + (first ? "first" : "next"), 0, section(first));
     save(std::string("file-") + (first ? "first" : "next"), 3, section(first));
   }
+  save("section-sorted", 0, section(false, true));
+  save("file-sorted", 3, section(false, true));
   decomposed::InverseDirectory directory;
   directory.inner = {3, 20};
   directory.factors = {{{0, 1, 1}, {0, 3, 1}}, {}};

@@ -599,10 +599,7 @@ void DealtIndex::read_what_is_known() {
         job.slabs && std::all_of(job.slabs->begin(), job.slabs->end(),
                                  [&](const Slab& slab) { return job.plans.contains(slab.map); });
     if (known && !job.to_be_halved) {
-      const Variable& var = schema_.vars[static_cast<std::size_t>(job.request->var)];
-      job.to_be_halved = !naming("variable " + var.name, [&] {
-        return reader_.read_by(*job.request, job.part, *job.slabs, plan_of);
-      });
+      job.to_be_halved = !reader_.read_by(*job.request, job.part, *job.slabs, plan_of);
     } else if (pieces > 2 * reader_.most_pieces() && job.part.what->elements > 1) {
       job.to_be_halved = true;
     }

@@ -145,9 +145,9 @@ void DecomposedLayout::make_io() {
       std::min(method.buffer_limit / 8, std::max(rank_share, node_share / topology.largest_node()));
   limits.most = std::min(4 * method.chunk_bytes, limits.round_bytes / 2);
   limits.least = method.chunk_bytes;
-  group_->encoder =
-      std::make_unique<SlabEncoder>(group_->ranks, *group_->io, limits, shares,
-                                    std::clamp(threads, 1, most_threads), site_.report);
+  group_->encoder = std::make_unique<SlabEncoder>(group_->ranks, *group_->io, limits, shares,
+                                                  std::clamp(threads, 1, most_threads),
+                                                  method.buffer_limit / 8, site_.report);
 }
 
 // Behind the meeting the files are there: their group's other ranks may open them.

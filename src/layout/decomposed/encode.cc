@@ -9,6 +9,7 @@
 #include "base/byteorder.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
+#include "comm/message_bytes.h"
 #include "layout/list_stream.h"
 
 namespace forebay::decomposed {
@@ -18,8 +19,11 @@ namespace {
 struct Told {
   Count bytes = 0;
   std::uint64_t hash = 0;
-  std::uint64_t skipped = 0;
+  std::uint32_t skipped = 0;
+  std::uint32_t sorted = 0;
 };
+
+constexpr Count pattern_overhead = 128;  // of one that is known
 
 Count with_padding(Count bytes) { return round_up(bytes, part_unit); }
 
@@ -36,6 +40,7 @@ struct SlabEncoder::Work {
   struct Own {
     const PlannedPart* part;
     std::byte* raw;
+    std::shared_ptr<const PartOrder> order;
   };
   std::vector<Own> own;
   Count raw_bytes = 0;
@@ -55,6 +60,55 @@ struct SlabEncoder::Work {
     });
   }
 };
+
+// This rank's that no other one knows yet: each rank has its share of the room.
+std::vector<std::byte> SlabEncoder::new_patterns(const Work& work) {
+  std::vector<std::byte> bytes;
+  const Count share = pattern_room_ / group_.size();
+  for (std::size_t i = 0; i < work.slabs.size(); ++i) {
+    const FreshSlab& slab = work.slabs[i];
+    if (!slab.mine || slab.data.blobs.size() < 2 || !work.codings[i]->encodes()) continue;
+    const Selected& what = *work.blobs[*slab.mine].what;
+    if (what.pattern.runs.size() > most_runs(share) || told_.contains(what.key)) continue;
+    const auto packed = packer_.pack(what.pattern);
+    const Count room = std::ssize(packed) + pattern_overhead;
+    if (share_taken_ + room > share) continue;
+    share_taken_ += room;
+    told_.insert(what.key);
+    put(bytes, what.key);
+    put_list(bytes, std::span<const std::byte>(packed));
+  }
+  return bytes;
+}
+
+// Collective. Who has no memory for them leaves parts as they are.
+void SlabEncoder::share_patterns(std::span<const std::byte> mine) {
+  StepTimer timer(report_, Step::exchange);
+  std::vector<std::int64_t> sizes;
+  const auto all = group_.all_gather_bytes(mine, sizes);
+  attempt_to([&] {
+    std::span<const std::byte> bytes(all);
+    while (!bytes.empty()) {
+      const auto key = take<Key>(bytes);
+      patterns_[key] = take_list<std::byte>(bytes);
+    }
+  });
+}
+
+// Null: it stays as it is. A blob by itself, or a piece of one, is in the order of the array.
+std::shared_ptr<const PartOrder> SlabEncoder::order_of(const Work& work, const PlannedPart& part) {
+  if (part.shares < 2 || !work.codings[part.slab]->encodes()) return nullptr;
+  const auto& blobs = work.slabs[part.slab].data.blobs;
+  std::vector<Key> keys;
+  for (const Share& share : work.plan.of(part)) {
+    const auto blob =
+        std::lower_bound(blobs.begin(), blobs.end(), share.rank,
+                         [](const SlabToEncode::Blob& b, Rank rank) { return b.rank < rank; });
+    if (share.elements != blob->elements || !patterns_.contains(blob->pattern)) return nullptr;
+    keys.push_back(blob->pattern);
+  }
+  return orders_.of(keys, [&](std::size_t i) { return packer_.unpack(patterns_.at(keys[i])); });
+}
 
 // All ranks plan the same, and so come here, or do not.
 void SlabEncoder::make_room(const PartPlan& plan) {
@@ -105,7 +159,7 @@ void SlabEncoder::prepare(Work& work, std::span<const PlannedPart> round) {
     std::byte* place = shares_ || part.encoder == me ? room : nullptr;
     if (place) room += with_padding(part.bytes);
     if (part.encoder == me) {
-      work.own.push_back({&part, place});
+      work.own.push_back({&part, place, order_of(work, part)});
       std::memset(place + part.bytes, 0, static_cast<std::size_t>(room - place - part.bytes));
     }
     for (const Share& share : work.plan.of(part)) {
@@ -171,8 +225,13 @@ void SlabEncoder::encode_own(Work& work) {
   arena_.reset(work.raw_bytes);
   work.stored.resize(work.own.size());
   tasks_.run(work.own.size(), [&](std::size_t i, chunked::TaskSlot& slot) {
-    const auto& [part, raw] = work.own[i];
+    const auto& [part, raw, order] = work.own[i];
     const SlabCoding& coding = *work.codings[part->slab];
+    if (order) {
+      const auto sorted = slot.chunk(part->bytes);
+      order->sort({raw, sorted.size()}, sorted, static_cast<int>(part->bytes / part->elements));
+      std::memcpy(raw, sorted.data(), sorted.size());
+    }
     work.stored[i] = chunked::encode_chunk(coding.pipeline, coding.info(part->elements),
                                            {raw, static_cast<std::size_t>(part->bytes)}, arena_,
                                            true, slot.workspace);
@@ -191,8 +250,11 @@ void SlabEncoder::place_and_write(Work& work, std::span<const PlannedPart> round
                                   DataFileWriter* file) {
   std::vector<Told> mine;
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(group_.size()), 0);
-  for (const chunked::StoredChunk& stored : work.stored)
-    mine.push_back({std::ssize(stored.bytes), stored.hash, stored.skipped});
+  for (std::size_t i = 0; i < work.stored.size(); ++i) {
+    const chunked::StoredChunk& stored = work.stored[i];
+    mine.push_back(
+        {std::ssize(stored.bytes), stored.hash, stored.skipped, work.own[i].order ? 1U : 0U});
+  }
   for (const PlannedPart& part : round)
     sizes[static_cast<std::size_t>(part.encoder)] += sizeof(Told);
   const auto all = [&] {
@@ -214,8 +276,7 @@ void SlabEncoder::place_and_write(Work& work, std::span<const PlannedPart> round
     std::size_t& at = next[static_cast<std::size_t>(part.encoder)];
     std::memcpy(&told, all.data() + at, sizeof told);
     at += sizeof told;
-    parts.push_back(
-        {part.elements, total, told.bytes, static_cast<std::uint32_t>(told.skipped), told.hash});
+    parts.push_back({part.elements, total, told.bytes, told.skipped, told.hash, told.sorted != 0});
     total += with_padding(told.bytes);
   }
   const Offset begin = told_by_root(group_, [&] { return file ? file->allocate(total) : 0; });
@@ -236,16 +297,29 @@ void SlabEncoder::encode(std::span<const FreshSlab> slabs, std::span<const Blob>
   Work work;
   work.slabs = slabs;
   work.blobs = blobs;
+  std::vector<std::byte> patterns;
+  const auto failed = attempt_to([&] {
+    std::vector<SlabToEncode> data;
+    for (const FreshSlab& slab : slabs) {
+      data.push_back(slab.data);
+      work.codings.push_back(&coding(slab.first.var));
+    }
+    work.plan = plan_parts(data, group_.size(), limits_);
+    if (file) work.entries.resize(slabs.size());
+    patterns = new_patterns(work);
+  });
   // Behind it all know how many rounds there are, and all are here: they exchange without meeting.
-  agree_on_error(group_, attempt_to([&] {
-                   std::vector<SlabToEncode> data;
-                   for (const FreshSlab& slab : slabs) {
-                     data.push_back(slab.data);
-                     work.codings.push_back(&coding(slab.first.var));
-                   }
-                   work.plan = plan_parts(data, group_.size(), limits_);
-                   if (file) work.entries.resize(slabs.size());
-                 }));
+  std::int64_t any = patterns.empty() ? 0 : 1;
+  const auto outcome = attempt_to([&] {
+    agree_on_error(group_, failed, std::span(&any, 1), Reduce::max);
+    if (any != 0) share_patterns(patterns);
+  });
+  if (outcome) {  // on all ranks: who has told of which pattern nobody knows
+    told_.clear();
+    patterns_.clear();
+    share_taken_ = 0;
+    throw *outcome;
+  }
   make_room(work.plan);
   for (std::uint32_t r = 0; r < work.plan.rounds; ++r) {
     const auto round = work.plan.round(r);

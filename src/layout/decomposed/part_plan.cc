@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "format/decomposed.h"
-
 namespace forebay::decomposed {
 namespace {
 

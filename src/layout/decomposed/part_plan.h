@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "format/decomposed.h"
 
 namespace forebay::decomposed {
 
@@ -31,6 +32,7 @@ struct SlabToEncode {
   struct Blob {
     Rank rank;  ///< in the group
     Count elements;
+    Key pattern = {};
   };
   std::int32_t var = 0;
   Count width = 1;  ///< bytes of an element

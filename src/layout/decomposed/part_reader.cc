@@ -42,14 +42,16 @@ void decode_part(const ByteFile& file, const StoredPart& part, const SlabCoding&
 }
 
 void PartReader::load(ByteFile& file, std::uint32_t number, const SlabCoding& coding,
-                      std::span<Needed> needed) {
+                      const OrderOf& order_of, std::span<Needed> needed) {
   const auto id = static_cast<VarId>(number);
   std::vector<Needed*> missing;
   for (Needed& n : needed) {
     n.bytes = cache_.find(id, n.part->offset);
     // Another slab of a damaged file may say that it has a part at the same place.
     if (n.bytes && std::ssize(*n.bytes) != coding.info(n.part->elements).bytes()) n.bytes = nullptr;
-    if (!n.bytes) missing.push_back(&n);
+    if (n.bytes) continue;
+    if (n.part->sorted) n.order = order_of(*n.part, n.begin / size_of(coding.type));
+    missing.push_back(&n);
   }
   if (missing.empty()) return;
   StepTimer timer(report_, Step::decode);
@@ -59,7 +61,13 @@ void PartReader::load(ByteFile& file, std::uint32_t number, const SlabCoding& co
     const auto stored = slot.stored(n.part->bytes);
     fetch_part(file, *n.part, stored);
     auto raw = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(info.bytes()));
-    decode_part(file, *n.part, coding, stored, *raw, slot.workspace);
+    if (n.order) {
+      const auto sorted = slot.chunk(info.bytes());
+      decode_part(file, *n.part, coding, stored, sorted, slot.workspace);
+      n.order->unsort(sorted, *raw, size_of(coding.type));
+    } else {
+      decode_part(file, *n.part, coding, stored, *raw, slot.workspace);
+    }
     n.bytes = std::move(raw);
   });
   report_[Counter::chunks_decoded] += std::ssize(missing);
@@ -69,7 +77,7 @@ void PartReader::load(ByteFile& file, std::uint32_t number, const SlabCoding& co
 // In batches: extents are kept until as many parts are known as are decoded at a time, or half of
 // the cache's room. A part that the next batch begins with is found in the cache.
 void PartReader::read(ByteFile& file, std::uint32_t number, const Entry& slab,
-                      const SlabCoding& coding, ExtentStream& extents) {
+                      const SlabCoding& coding, const OrderOf& order_of, ExtentStream& extents) {
   const Count width = size_of(coding.type);
   std::vector<Needed> needed;
   std::vector<Extent> waiting;
@@ -77,7 +85,7 @@ void PartReader::read(ByteFile& file, std::uint32_t number, const Entry& slab,
   Offset begin = 0;
   Count bytes = 0;  // of `needed`
   const auto hand_out = [&] {
-    load(file, number, coding, needed);
+    load(file, number, coding, order_of, needed);
     std::size_t from = 0;
     for (const Extent& e : waiting) {  // each within a part
       while (needed[from].end(width) <= e.offset) ++from;

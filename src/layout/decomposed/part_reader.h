@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "base/report.h"
 #include "format/decomposed.h"
 #include "layout/chunked/coder.h"
+#include "layout/decomposed/part_order.h"
 #include "layout/decomposed/slab_coding.h"
 
 namespace forebay::decomposed {
@@ -22,10 +25,14 @@ namespace forebay::decomposed {
 /// path, where they are not those that were written.
 void fetch_part(ByteFile& file, const StoredPart& part, std::span<std::byte> into);
 
-/// Local. The elements of a part that was fetched. Errc::enotnc as above.
+/// Local. The elements of a part that was fetched, as they were stored. Errc::enotnc as above.
 void decode_part(const ByteFile& file, const StoredPart& part, const SlabCoding& coding,
                  std::span<const std::byte> stored, std::span<std::byte> raw,
                  CodecWorkspace& workspace);
+
+/// Of a part that is sorted, the `begin`-th element of the slab being its first.
+using OrderOf =
+    std::function<std::shared_ptr<const PartOrder>(const StoredPart& part, Count begin)>;
 
 struct PartReaderOptions {
   Count cache_bytes = 16 << 20;  ///< of decoded parts; one that is read is held in any case
@@ -41,7 +48,7 @@ class PartReader {
   /// the slab of data file `number` has there. Only the parts that have some of them are read.
   /// Errc::enotnc naming the file for a damaged one.
   void read(ByteFile& file, std::uint32_t number, const Entry& slab, const SlabCoding& coding,
-            ExtentStream& extents);
+            const OrderOf& order_of, ExtentStream& extents);
   /// Local. As PartReaderOptions::threads, from here on; at least one.
   void use_threads(int threads) {
     threads = std::clamp(threads, 1, most_threads);
@@ -56,9 +63,10 @@ class PartReader {
     const StoredPart* part;
     Offset begin;  // in the slab
     Bytes bytes;
+    std::shared_ptr<const PartOrder> order = nullptr;
     Offset end(Count width) const { return begin + part->elements * width; }
   };
-  void load(ByteFile& file, std::uint32_t number, const SlabCoding& coding,
+  void load(ByteFile& file, std::uint32_t number, const SlabCoding& coding, const OrderOf& order_of,
             std::span<Needed> needed);
 
   PartReaderOptions options_;

@@ -45,7 +45,7 @@ class PartsTest : public testing::Test {
   // Every `every`th run of `length` elements.
   void read(PartReader& reader, const Entry& slab, std::vector<Extent> extents) {
     ListStream stream(std::move(extents));
-    reader.read(*file_, 3, slab, *coding_, stream);
+    reader.read(*file_, 3, slab, *coding_, nullptr, stream);
   }
   void read(PartReader& reader, Count length, Count every) {
     constexpr Count all = static_cast<Count>(parts) * part_elements;
@@ -55,7 +55,7 @@ class PartsTest : public testing::Test {
       extents.push_back({i * 4, length * 4,
                          reinterpret_cast<std::byte*>(&found[static_cast<std::size_t>(i)]), 0, 4});
     ListStream stream(extents);
-    reader.read(*file_, 3, entry_, *coding_, stream);
+    reader.read(*file_, 3, entry_, *coding_, nullptr, stream);
     for (Count i = 0; i < all; ++i) {
       const bool wanted = i / length % every == 0 && i / length * length + length <= all;
       ASSERT_EQ(found[static_cast<std::size_t>(i)], wanted ? value_of(i) : -1) << i;

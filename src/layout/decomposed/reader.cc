@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,8 @@ namespace forebay::decomposed {
 namespace {
 
 constexpr std::size_t most_late = 1024;
+constexpr Count most_readers = 4;              // threads of a rank that wait for a slow store
+constexpr Count memory_of_a_reader = 4 << 20;  // about
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
@@ -143,6 +146,7 @@ Reader::Reader(const Schema& schema, std::string path, ReadExtents read, ReaderO
       report_(report),
       inverses_(options.index_memory / 8),
       parts_(options.parts, report),
+      orders_(options.index_memory / 8),
       plans_(2 * most_pieces() + 64) {}
 
 void Reader::leave() noexcept {
@@ -294,7 +298,9 @@ void Reader::check_parts(std::uint32_t number, bool decode, const TellOfPart& te
   std::vector<std::byte> stored, raw;
   data.reader.index().for_each_slab([&](const Entry& slab) {
     const auto var = static_cast<std::size_t>(slab.var);
-    for (const StoredPart& part : slab.parts)
+    Count begin = 0, next = 0;
+    for (const StoredPart& part : slab.parts) {
+      begin = std::exchange(next, next + part.elements);
       tell(slab, part, attempt_to([&] {
              stored.resize(static_cast<std::size_t>(part.bytes));
              fetch_part(*data.file, part, stored);
@@ -303,9 +309,11 @@ void Reader::check_parts(std::uint32_t number, bool decode, const TellOfPart& te
              if (slab.bytes / size_of(schema_.vars[var].type) != index.elements(slab.map))
                throw_other_bytes(number, schema_.vars[var]);
              const SlabCoding& coding = codings_.of(schema_.vars[var]);
+             if (part.sorted) order(number, index.map(slab.map), part, begin);
              raw.resize(static_cast<std::size_t>(coding.info(part.elements).bytes()));
              decode_part(*data.file, part, coding, stored, raw, workspace);
            }));
+    }
   });
 }
 
@@ -411,10 +419,7 @@ void Reader::forget() {
 std::shared_ptr<const Plan> Reader::make_plan(std::uint32_t file, std::uint32_t map, const Key& key,
                                               const std::shared_ptr<const Selected>& target,
                                               std::size_t most) {
-  const FileIndex& its = index(file);
-  // It was loaded anew, and another job has committed meanwhile.
-  if (map >= its.maps() || its.identity(map) != key)
-    damaged(data_path(path_, file) + " was written again while it was read");
+  require_same(file, map, key);
   auto plan = std::make_shared<Plan>(Plan{key, target, {}, {}, 0});
   if (!collect(file, map, most, *plan)) return nullptr;
   resolve(plan->pieces, 1);
@@ -545,13 +550,57 @@ void Reader::fill(const Destination& to, const Selected& what) const {
 }
 
 void Reader::read_slab(const Slab& slab, const Variable& var, ExtentStream& extents) {
-  File& file = *opened(slab.file).file;
-  if (slab.entry.parts.empty()) return read_(file, extents, options_.hole_threshold, report_);
-  parts_.read(file, slab.file, slab.entry, codings_.of(var), extents);
+  const std::shared_ptr<File> file = opened(slab.file).file;  // orders may close others
+  if (slab.entry.parts.empty()) return read_(*file, extents, options_.hole_threshold, report_);
+  const auto order_of = [&](const StoredPart& part, Count begin) {
+    const FileIndex& its = index(slab.file);
+    require_same(slab.file, slab.entry.map, slab.map);
+    return order(slab.file, its.map(slab.entry.map), part, begin);
+  };
+  parts_.read(*file, slab.file, slab.entry, codings_.of(var), order_of, extents);
 }
 
+// It has the whole blobs of several ranks, which the index tells of.
+std::shared_ptr<const PartOrder> Reader::order(std::uint32_t file, const Map& map,
+                                               const StoredPart& part, Count begin) {
+  std::vector<Key> keys;
+  std::vector<std::uint32_t> numbers;
+  Count at = 0;
+  for (const Member& member : map) {
+    const StoredPattern& stored = index(file).pattern(member.pattern);
+    if (at >= begin + part.elements) break;
+    if (at >= begin) {
+      keys.push_back(stored.key);
+      numbers.push_back(member.pattern);
+    }
+    at += stored.elements;
+  }
+  auto found = orders_.of(keys, [&](std::size_t i) { return pattern(file, numbers[i]); });
+  if (!found || found->elements() != part.elements)
+    damaged(data_path(path_, file) + ": the part of a slab at byte " + std::to_string(part.offset) +
+            " cannot have been sorted");
+  return found;
+}
+
+// It was loaded anew, and another job has committed meanwhile.
+void Reader::require_same(std::uint32_t file, std::uint32_t map, const Key& key) {
+  const FileIndex& its = index(file);
+  if (map >= its.maps() || its.identity(map) != key)
+    damaged(data_path(path_, file) + " was written again while it was read");
+}
+
+// What waits may be of other variables: what goes wrong with that names them.
 bool Reader::read_by(const Request& request, const Part& part, std::span<const Slab> slabs,
                      const PlanOf& plan_of) {
+  std::optional<Late> late;
+  const bool fits = naming("variable " + schema_.vars[static_cast<std::size_t>(request.var)].name,
+                           [&] { return read_or_keep(request, part, slabs, plan_of, late); });
+  if (late) read_later(std::move(*late));
+  return fits;
+}
+
+bool Reader::read_or_keep(const Request& request, const Part& part, std::span<const Slab> slabs,
+                          const PlanOf& plan_of, std::optional<Late>& late) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(request.var)];
   const Destination to{request, var, part.memory};
   const Selected& what = *part.what;
@@ -567,7 +616,7 @@ bool Reader::read_by(const Request& request, const Part& part, std::span<const S
     const Slab& slab = uses.slab(0);
     const bool encoded = !slab.entry.parts.empty();
     if (late_ && !encoded) {
-      read_later({slab.file, slab.entry.offset, plan, &request, part});
+      late = {slab.file, slab.entry.offset, plan, &request, part};
       return true;
     }
     auto stream = stream_of(plan->pieces, encoded ? 0 : slab.entry.offset, request.element_size);
@@ -599,6 +648,18 @@ void Reader::read_later(Late late) {
   late_->push_back(std::move(late));
 }
 
+std::string Reader::names_of(std::span<const Late> late) const {
+  const auto name = [&](const Late& l) -> auto& {
+    return schema_.vars[static_cast<std::size_t>(l.request->var)].name;
+  };
+  const bool one = std::all_of(late.begin(), late.end(), [&](const Late& l) {
+    return l.request->var == late.front().request->var;
+  });
+  if (one) return "variable " + name(late.front());
+  return "one of the variables from " + name(late.front()) + " to " + name(late.back()) +
+         ", as they lie in the file";
+}
+
 // Where calls are quick each slab's pieces are read by themselves: what lies between two of them
 // would cost more than a call.
 void Reader::read_late() {
@@ -611,7 +672,7 @@ void Reader::read_late() {
             [&](const Late& a, const Late& b) { return place_of(a) < place_of(b); });
   for (std::size_t i = 0, end = 0; i < late.size(); i = end) {
     const std::uint32_t number = late[i].file;
-    File& file = *opened(number).file;
+    File& file = *naming(names_of({&late[i], 1}), [&] { return opened(number).file; });
     std::vector<PieceStream> streams;
     for (; end < late.size() && late[end].file == number; ++end) {
       const Late& l = late[end];
@@ -620,13 +681,54 @@ void Reader::read_late() {
       streams.emplace_back(l.plan->pieces, l.plan->levels, *l.part.what, to, l.begin,
                            l.request->element_size);
     }
+    const auto its = std::span<const Late>(late).subspan(i, end - i);
     if (options_.in_bulk || is_slow(file.least_latency(false))) {
-      ManyPieces all(streams);
-      read_(file, all, options_.hole_threshold, report_);
+      read_in_bulk(file, its, streams);
     } else {
-      for (PieceStream& stream : streams) read_(file, stream, options_.hole_threshold, report_);
+      for (std::size_t k = 0; k < its.size(); ++k)
+        naming(names_of(its.subspan(k, 1)),
+               [&] { read_(file, streams[k], options_.hole_threshold, report_); });
     }
   }
+}
+
+// Each call waits for the store: of much, several at a time.
+void Reader::read_in_bulk(File& file, std::span<const Late> late,
+                          std::span<const PieceStream> streams) {
+  struct Share {
+    std::span<const Late> late;
+    ManyPieces extents;
+    Report report;
+    std::future<std::optional<Error>> done = {};
+  };
+  const auto read = [&](Share& share) {
+    return attempt_to([&] {
+      naming(names_of(share.late),
+             [&] { read_(file, share.extents, options_.hole_threshold, share.report); });
+    });
+  };
+  const Count most = std::min<Count>(
+      {most_readers, options_.index_memory / memory_of_a_reader, std::ssize(streams)});
+  const auto readers = static_cast<std::size_t>(std::clamp<Count>(
+      ManyPieces(streams).summary().bytes / options_.thread_bytes, 1, std::max<Count>(most, 1)));
+  std::vector<Share> shares;  // whose threads end before all else here goes
+  for (std::size_t r = 0; r < readers; ++r) {
+    const std::size_t first = late.size() * r / readers;
+    const std::size_t count = late.size() * (r + 1) / readers - first;
+    shares.push_back(
+        {late.subspan(first, count), ManyPieces(streams.subspan(first, count)), report_.beside()});
+  }
+  file.ensure_open();
+  for (std::size_t r = 1; r < readers; ++r)
+    attempt_to([&] {
+      shares[r].done =
+          std::async(std::launch::async, [&read, &share = shares[r]] { return read(share); });
+    });
+  auto failed = read(shares[0]);
+  for (std::size_t r = 1; r < readers; ++r)
+    keep_first(failed, shares[r].done.valid() ? shares[r].done.get() : read(shares[r]));
+  for (const Share& share : shares) report_.take_over(share.report);
+  if (failed) throw *failed;
 }
 
 void Reader::read_part(const Wanted& wanted, std::span<const Slab> slabs) {
@@ -639,8 +741,9 @@ void Reader::read(std::span<const Wanted> wanted) {
   Batch batch(*this);
   for (const Wanted& w : wanted) {
     const VarId id = w.request->var;
-    naming("variable " + schema_.vars[static_cast<std::size_t>(id)].name,
-           [&] { read_part(w, slabs_of(id, w.part.record)); });
+    const auto slabs = naming("variable " + schema_.vars[static_cast<std::size_t>(id)].name,
+                              [&] { return slabs_of(id, w.part.record); });
+    read_part(w, slabs);
   }
   batch.carry_out();
 }

@@ -50,7 +50,8 @@ struct ReaderOptions {
   Count index_memory = 64 << 20;
   Count hole_threshold = 64 << 10;
   std::size_t most_files = 64;
-  bool in_bulk = false;  ///< as where calls are found to be slow
+  Count thread_bytes = 1 << 20;  ///< of slow calls that are worth a thread
+  bool in_bulk = false;          ///< as where calls are found to be slow
   ClientCaches caches = ClientCaches::coherent;
   PartReaderOptions parts = {};
 };
@@ -119,8 +120,8 @@ class Reader {
    private:
     Reader& reader_;
   };
-  /// Reads a part by all of its slabs, newest first. False: its pieces are more than may be, and
-  /// nothing was read; it has to be halved.
+  /// Reads a part by all of its slabs, newest first; errors name the variable. False: its pieces
+  /// are more than may be, and nothing was read; it has to be halved.
   using PlanOf = std::function<std::shared_ptr<const Plan>(const Slab& slab)>;
   bool read_by(const Request& request, const Part& part, std::span<const Slab> slabs,
                const PlanOf& plan_of);
@@ -208,8 +209,15 @@ class Reader {
                  const PlanOf& plan_of, Uses& uses);
   [[noreturn]] void throw_other_bytes(std::uint32_t file, const Variable& var) const;
   void read_slab(const Slab& slab, const Variable& var, ExtentStream& extents);
+  std::shared_ptr<const PartOrder> order(std::uint32_t file, const Map& map, const StoredPart& part,
+                                         Count begin);
+  void require_same(std::uint32_t file, std::uint32_t map, const Key& key);
+  bool read_or_keep(const Request& request, const Part& part, std::span<const Slab> slabs,
+                    const PlanOf& plan_of, std::optional<Late>& late);
   void read_later(Late late);
+  std::string names_of(std::span<const Late> late) const;
   void read_late();
+  void read_in_bulk(File& file, std::span<const Late> late, std::span<const PieceStream> streams);
   void fill(const Destination& to, const Selected& what) const;
 
   const Schema& schema_;
@@ -227,6 +235,7 @@ class Reader {
   InverseReader inverses_;
   SlabCodings codings_;
   PartReader parts_;
+  PartOrders orders_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_inverses_;  // file, hash
   std::list<Opened> files_;                                             // the one used last first
   std::optional<std::vector<Late>> late_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -162,6 +163,67 @@ TEST_F(ReaderTest, where_calls_are_slow_a_slab_that_several_read_is_read_by_one)
     EXPECT_EQ(read({0, 0, 0}, which), (std::vector{wanted(1), wanted(2), wanted(4)}));
     if (calls > 0) EXPECT_EQ(report_[Counter::read_calls] - before, calls);
   }
+}
+
+// Several threads wait for what would go by one call, each for its share.
+TEST_F(ReaderTest, where_calls_are_slow_much_is_read_by_several_threads) {
+  add(1, 0, columns, 11);
+  add(0, 1, 6, 10);
+  writer_->write(1);
+  ReaderOptions slow;
+  slow.in_bulk = true, slow.thread_bytes = 24;
+  static std::atomic<int> calls;
+  const auto count = [](ByteFile& file, ExtentStream& extents, Count hole, Report& report) {
+    ++calls;
+    read_directly(file, extents, hole, report);
+  };
+  const std::vector wanted{filled(1, 6, 10), filled(0, columns, 11), filled(1, 6, 10)};
+  for (const int threads : {2, 3}) {
+    slow.index_memory = Count{threads} * (4 << 20);
+    reader_ = std::make_unique<Reader>(schema_, path_, count, slow, 0, report_);
+    use(1, 1, writer_->change());
+    calls = 0;
+    EXPECT_EQ(read({0, 1, 0}), wanted);
+    EXPECT_EQ(calls, threads);
+  }
+  const auto fails = [](ByteFile&, ExtentStream& extents, Count, Report&) {
+    if (extents.summary().bytes == 4 * columns) throw Error(Errc::eio, "the disk is broken");
+  };
+  reader_ = std::make_unique<Reader>(schema_, path_, fails, slow, 0, report_);
+  use(1, 1, writer_->change());
+  try {
+    read({0, 1, 0});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "variable w: the disk is broken");
+  }
+}
+
+// What fails is told with the variables that were being read, also where they waited.
+TEST_F(ReaderTest, a_read_that_waited_and_fails_names_its_variables) {
+  add(1, 0, columns, 11);
+  add(0, 1, 6, 10);
+  writer_->write(1);
+  const auto message = [&](const std::vector<VarId>& vars, bool in_bulk) -> std::string {
+    ReaderOptions options;
+    options.in_bulk = in_bulk;
+    const auto fails = [](ByteFile&, ExtentStream&, Count, Report&) {
+      throw Error(Errc::eio, "the disk is broken");
+    };
+    reader_ = std::make_unique<Reader>(schema_, path_, fails, options, 0, report_);
+    use(1, 1, writer_->change());
+    try {
+      read(vars);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return {};
+  };
+  EXPECT_EQ(message({0}, false), "variable v: the disk is broken");
+  EXPECT_EQ(message({1}, false), "variable w: the disk is broken");
+  EXPECT_EQ(message({0, 0}, true), "variable v: the disk is broken");
+  EXPECT_EQ(message({0, 1}, true),
+            "one of the variables from w to v, as they lie in the file: the disk is broken");
 }
 
 }  // namespace

@@ -79,24 +79,6 @@ std::size_t full_dimensions(const Pattern& pattern) {
   return pattern.outer.size();
 }
 
-Count runs_of(const Pattern& pattern) {
-  auto runs = static_cast<Count>(pattern.runs.size());
-  for (const Steps& s : pattern.outer)
-    if (!multiply_fits(runs, s.count, runs)) return everything;
-  return runs;
-}
-
-/// Calls f(position, element of the record, count) for a pattern's runs, in increasing order.
-template <typename F>
-void each_run(const Pattern& pattern, F&& f) {
-  Pattern whole;
-  whole.inner = pattern.inner;
-  whole.runs = {{0, whole.below(1), 0}};
-  intersect(pattern, 0, whole, 0, [&](const SharedList& list) {
-    for (const Shared& s : list.pieces) f(list.a + s.a, list.b + s.b, s.count);
-  });
-}
-
 }  // namespace
 
 Count Replay::Way::bytes() const {
@@ -368,7 +350,8 @@ Slab Replay::slab_of(const ReplayPart& part) {
   if (there == slabs.end())
     throw Error(Errc::enotnc, "it was written again while it was copied",
                 "copy the file when nobody writes it");
-  return {*there, part.file, {}, reader_.index(part.file).elements(part.map)};
+  const FileIndex& its = reader_.index(part.file);
+  return {*there, part.file, its.identity(part.map), its.elements(part.map)};
 }
 
 std::optional<Offset> Replay::plain_place(const ReplayPart& part) {
@@ -379,7 +362,8 @@ std::optional<Offset> Replay::plain_place(const ReplayPart& part) {
     if (is_encoded(var) && *var.slab_codec != "checksum") return std::nullopt;
     Offset next = entry.parts[0].offset;
     for (const StoredPart& stored : entry.parts) {
-      if (stored.offset != next || stored.bytes != stored.elements * size_of(var.type))
+      if (stored.sorted || stored.offset != next ||
+          stored.bytes != stored.elements * size_of(var.type))
         return std::nullopt;
       next += stored.bytes;
     }

@@ -111,6 +111,13 @@ Pattern factored(std::span<const Count> inner, std::span<const Run> runs) {
   return pattern;
 }
 
+Count runs_of(const Pattern& pattern) {
+  auto runs = static_cast<Count>(pattern.runs.size());
+  for (const Steps& s : pattern.outer)
+    if (!multiply_fits(runs, s.count, runs)) return INT64_MAX;
+  return runs;
+}
+
 std::vector<Count> inner_extents(const Variable& var) {
   return {var.shape.begin() + (var.is_record ? 1 : 0), var.shape.end()};
 }

@@ -71,6 +71,19 @@ void each_in_memory(const Selected& what, Count from, Count count, F&& f) {
 /// runs become a dimension of their own: levels times columns.
 Pattern factored(std::span<const Count> inner, std::span<const Run> runs);
 
+/// How many runs a pattern has in all indices of its leading steps; INT64_MAX: more than can be.
+Count runs_of(const Pattern& pattern);
+/// Calls f(position, element of the record, count) for each of them, in increasing order.
+template <typename F>
+void each_run(const Pattern& pattern, F&& f) {
+  Pattern whole;
+  whole.inner = pattern.inner;
+  whole.runs = {{0, whole.below(1), 0}};
+  intersect(pattern, 0, whole, 0, [&](const SharedList& list) {
+    for (const Shared& s : list.pieces) f(list.a + s.a, list.b + s.b, s.count);
+  });
+}
+
 /// The extents of one record's dimensions, or of all of a variable without records.
 std::vector<Count> inner_extents(const Variable& var);
 

@@ -89,7 +89,7 @@ Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Ra
         const Item& item = told.of[r][at[r]++];
         is_mine_last = r == me && !encoded;
         if (encoded) {
-          fresh.back().data.blobs.push_back({static_cast<Rank>(r), item.elements});
+          fresh.back().data.blobs.push_back({static_cast<Rank>(r), item.elements, item.pattern});
           if (r == me) fresh.back().mine = settled.places.size();
         }
         if (r == me) settled.places.push_back({encoded ? BlobPlace::encoded : end + slab.bytes, 0});

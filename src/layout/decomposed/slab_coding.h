@@ -18,6 +18,8 @@ struct SlabCoding {
   Type type;
   Pipeline pipeline;
 
+  /// Whether bytes come out otherwise than they go in, so that their order matters.
+  bool encodes() const { return !pipeline.empty() && pipeline.text() != "checksum"; }
   ChunkInfo info(Count elements) const { return {type, {elements}}; }
 };
 
