@@ -80,8 +80,18 @@ json record_of(Pipeline pipeline, const Load& load, const PipelinePlan& plan) {
 
 void plan_only(const Options& options, const SizeGrid& grid, json& records) {
   auto start = Clock::now();
-  const Load load = extrapolated(grid, parse_lengths(options.plan_only),
-                                 parse_lengths(options.patches), options.variables, options.scale);
+  const auto ranks = parse_lengths(options.plan_only), each = parse_lengths(options.patches);
+  constexpr Count most = Count{1} << 28;
+  Count patches = 1;
+  for (const auto& lengths : {ranks, each}) {
+    for (const Count n : lengths) {
+      if (n > most / patches)
+        throw std::runtime_error("--plan-only " + options.plan_only + " --patches " +
+                                 options.patches + ": more than 2^28 patches");
+      patches *= n;
+    }
+  }
+  const Load load = extrapolated(grid, ranks, each, options.variables, options.scale);
   std::printf("%lld ranks, %zu patches: sizes in %.2f s\n", static_cast<long long>(load.count()),
               load.bytes.size(), seconds_since(start));
   if (!options.loads_path.empty())
@@ -405,8 +415,10 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       code = app.exit(error);
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      MPI_Abort(MPI_COMM_WORLD, 1);
+      std::fprintf(stderr, "forebay-bench-sizes: %s\n", error.what());
+      int ranks = 0;
+      MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+      if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, 1);  // others may wait for this one
     }
   }
   MPI_Finalize();
