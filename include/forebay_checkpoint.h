@@ -103,10 +103,10 @@ FOREBAY_EXPORT extern int forebay_checkpoint_close(int store, int keep);
  * checkpoint_dir_bytes (0: no limit). `model`: the state that the program has, or -1; `adjoint`:
  * steps [0, adjoint) are still to be reversed, or -1 while the model runs and nobody knows its end.
  * All ranks are told the same. Where a push fails on one, this drops that step on the others, as it
- * drops whatever not all have. A push may fail, as nobody knows how large a state is before it is encoded,
- * or as a disk is full: ask again, and what there is without it is planned with (NC_ENO_SPACE: the
- * first state, from which all others are computed, could not be kept). The step that is to be
- * dropped may be any one: a state that turned out large gives way to the next ones.
+ * drops whatever not all have. A push may fail, as nobody knows how large a state is before it is
+ * encoded, or as a disk is full: ask again, and what there is without it is planned with
+ * (NC_ENO_SPACE: the first state, from which all others are computed, could not be kept). The step
+ * that is to be dropped may be any one: a state that turned out large gives way to the next ones.
  *
  *   FOREBAY_ADVANCE  go from state `from` to state `to`   FOREBAY_DROP  drop step `from`
  *   FOREBAY_STORE    push step `from`                     FOREBAY_TURN  reverse step `from`
