@@ -488,7 +488,8 @@ void BpFiles::open_data(Count alignment, bool append) {
 /// Collective.
 void BpFiles::prepare_early(const WriteOptions& options, bool append) {
   Comm node = comm_.split_node(options.ranks_per_node);
-  if (waits_for_size_)  // behind all data files that there may be
+  // Behind all data files that there may be; whoever goes on with the file has the same number.
+  if (options.ranks_per_file == WriteOptions::by_size)
     early_number_ =
         std::min(static_cast<std::uint32_t>(comm_.size()),
                  std::max<std::uint32_t>(most_spread_files, number_of(comm_, node).second));
