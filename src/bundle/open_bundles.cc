@@ -178,9 +178,8 @@ int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes
   if (comm.is_root()) found[4] = mode;
   for (auto& [number, entry] : entries()) {
     const Bundle& bundle = *entry.bundle;
-    if (path != nullptr && makes && !bundle.is_empty())
-      found[3] |=
-          bundle.has_open(strip_prefix(path), comm.is_root() ? file_number(path) : FileNumber());
+    if (path != nullptr && makes && bundle.would_lose(strip_prefix(path), comm.is_root()))
+      found[3] = 1;
     const std::int64_t member = path != nullptr ? bundle.waiting_as(path, comm.is_root()) : 0;
     if (member == 0) continue;
     const bool waits = bundle.waits(member) == Bundle::Waits::yes;

@@ -114,7 +114,11 @@ class Checker {
       if (block.has_range && process_group::is_ordered(type))
         found = together(type, found, process_group::range_of(type, part));
     });
-    if (!found.any || (found.min == block.min && found.max == block.max)) return;
+    // As numbers: zeros of either sign are equal, and any of them may be the least.
+    const auto same = [&](const bp::Value& one, const bp::Value& other) {
+      return bp::number_of<long double>(type, one) == bp::number_of<long double>(type, other);
+    };
+    if (!found.any || (same(found.min, block.min) && same(found.max, block.max))) return;
     // Other programs' ranges are wrong beside NaN.
     (is_own(step) ? check_.faults : check_.notes)
         .push_back(me + ": the index has another least or largest value than the block");

@@ -271,6 +271,7 @@ void BpSource::add_variable(std::size_t v) {
   if (std::find(shape->begin(), shape->end(), 0) != shape->end())
     return leave_out(name, "an array without elements");
   Count bytes = std::max<Count>(bp::size_of(type), 1);
+  if (view.lead == View::steps) bytes *= static_cast<Count>(variable.steps.size());
   for (const Count extent : *shape)
     if (__builtin_mul_overflow(bytes, extent, &bytes))
       return leave_out(name, "an array of more than 2^63 bytes");

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <string_view>
 
 #include "base/attempt.h"
@@ -53,39 +54,50 @@ void File::tally(Counter counter, std::int64_t n) {
 }
 
 // Its descriptor, or -errno.
-int File::make(bool exclusive) {
+int File::make(const std::string& path, bool exclusive) {
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC);
-  const int fd = fault("open") ? -1 : ::open(path_.c_str(), flags, 0666);
+  const int fd = fault("open") ? -1 : ::open(path.c_str(), flags, 0666);
   return fd < 0 ? -errno : fd;
 }
 
 void File::take_made(int made) {
-  made < 0 ? not_made_ = -made : fd_ = made;
-  if (made < 0) throw system_error(not_made_, Errc::eofile, "creating", path_);
+  if (made < 0) throw system_error(-made, Errc::eofile, "creating", path_);
+  fd_ = made;
   was_open_ = true;
 }
 
 void File::create(bool exclusive) {
-  if (!drops_) take_made(make(exclusive));
+  if (drops_) return;
+  take_made(make(path_, exclusive));
+  not_made_ = 0;
 }
 
 void File::create_later() {
   if (drops_) return;
   constexpr int most = 16;
   static std::atomic<int> busy = 0;
-  const auto by_thread = [this] {
-    const int made = make(false);
-    --busy;
-    return made;
+  const auto begin = [&] {
+    // The program may go to another folder meanwhile.
+    const auto by_thread = [this, path = std::filesystem::absolute(path_).string()] {
+      const int made = make(path, false);
+      --busy;
+      return made;
+    };
+    making_ = std::async(std::launch::async, by_thread);
   };
   const bool few = ++busy <= most;
-  if (few && !attempt_to([&] { making_ = std::async(std::launch::async, by_thread); })) return;
+  if (few && !attempt_to(begin)) return;
   --busy;
   create(false);
 }
 
 void File::wait_until_made() {
-  if (making_.valid()) take_made(making_.get());
+  // Nothing else is tried where that failed: all that follows fails as it did.
+  if (making_.valid()) {
+    const int made = making_.get();
+    if (made >= 0) return take_made(made);
+    not_made_ = -made;
+  }
   if (not_made_ != 0) take_made(-not_made_);
 }
 

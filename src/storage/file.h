@@ -112,7 +112,7 @@ class File : public ByteFile {
 
  private:
   bool fault(const char* call);
-  int make(bool exclusive);
+  int make(const std::string& path, bool exclusive);
   void take_made(int made);
   /// Threads may write different parts of the file at a time.
   void tally(Counter counter, std::int64_t n);

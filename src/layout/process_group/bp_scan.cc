@@ -137,23 +137,38 @@ class Scan {
 
 }  // namespace
 
+// As both files are now, of which md.0 is written first: another step may have come since they were
+// read.
 std::uint64_t steps_without_index(const std::string& path, std::uint64_t steps, Rank rank,
                                   Report& report) {
   File index(path + "/md.idx", false, rank, report);
   std::array<std::byte, bp::head_bytes> head{};
   if (index.read_at(0, head) < head.size()) return 0;
-  if (static_cast<std::uint64_t>((index.size() - bp::head_bytes) / bp::record_bytes) <= steps)
+  const Offset index_end = index.size();
+  if (static_cast<std::uint64_t>((index_end - bp::head_bytes) / bp::record_bytes) <= steps)
     return 0;
+  const Offset metadata_end = File(path + "/md.0", false, rank, report).size();
   const bool swapped = bp::parse_head(head);
-  std::uint64_t told = 0;
+  std::uint64_t told = 0, there = 0, last = 0;
+  Offset end = bp::head_bytes;
+  bool all_there = true;
   std::array<std::byte, bp::record_bytes> bytes{};
-  // Zeros, say, that a machine left which went down, are none, nor is a torn one.
-  for (Offset at = bp::head_bytes; index.read_at(at, bytes) == bytes.size(); at += bp::record_bytes)
-    attempt_to([&] {
-      const bp::StepRecord record = bp::parse_record(bytes, swapped);
-      if (record.step > 0 && record.groups >= bp::head_bytes) ++told;
-    });
-  return told > steps ? told - steps : 0;
+  for (Offset at = bp::head_bytes;
+       at + bp::record_bytes <= index_end && index.read_at(at, bytes) == bytes.size();
+       at += bp::record_bytes) {
+    bp::StepRecord record;
+    // Zeros, say, that a machine left which went down, are none, nor is a torn one.
+    const bool is_one = !attempt_to([&] { record = bp::parse_record(bytes, swapped); }) &&
+                        record.step > 0 && record.groups >= bp::head_bytes;
+    if (is_one) ++told;
+    all_there = all_there && is_one && record.groups >= end && record.step > last &&
+                record.end <= metadata_end;
+    if (!all_there) continue;
+    ++there;
+    end = record.end;
+    last = record.step;
+  }
+  return told - there;
 }
 
 std::vector<std::byte> scan_directory(const std::string& path, Rank rank, Report& report) {
