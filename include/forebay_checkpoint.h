@@ -29,7 +29,8 @@ extern "C" {
 FOREBAY_EXPORT extern int forebay_checkpoint_open(const char* name, const char* hints, int* store);
 #if defined(MPI_VERSION) /* <mpi.h> was included before */
 /* Collective, with equal arguments: the same of all ranks, each with files of its own. Steps that
- * not all ranks have are dropped. */
+ * not all ranks have are dropped. NC_EINVAL: some rank has no files, and others have steps, which
+ * stay. */
 FOREBAY_EXPORT extern int forebay_checkpoint_open_mpi(MPI_Comm comm, const char* name,
                                                       const char* hints, int* store);
 #endif
@@ -107,6 +108,8 @@ FOREBAY_EXPORT extern int forebay_checkpoint_close(int store, int keep);
  * encoded, or as a disk is full: ask again, and what there is without it is planned with
  * (NC_ENO_SPACE: the first state, from which all others are computed, could not be kept). The step
  * that is to be dropped may be any one: a state that turned out large gives way to the next ones.
+ * Once there is a state of the adjoint, room is left for two as large as its values: the new one,
+ * and the old one.
  *
  *   FOREBAY_ADVANCE  go from state `from` to state `to`   FOREBAY_DROP  drop step `from`
  *   FOREBAY_STORE    push step `from`                     FOREBAY_TURN  reverse step `from`

@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 try:
     from checkpoint_schedules import (
         CheckpointSchedule,
@@ -38,8 +40,9 @@ from .checkpoints import Store
 
 __all__ = ["Schedule", "run"]
 
-# A state has data of two kinds, under names that begin so.
-_RESTART, _KEPT = "restart.", "kept."
+# A state has the model's data under their own names, so that codecs by name find them, and what reverse() needs under
+# names that begin so.
+_KEPT = "kept."
 
 
 def _key(n: int, storage: StorageType) -> int:
@@ -49,19 +52,18 @@ def _key(n: int, storage: StorageType) -> int:
     return 2 * n + (storage == StorageType.DISK)
 
 
-def _named(prefix: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    return {prefix + name: values for name, values in data.items()}
-
-
-def _of(prefix: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name[len(prefix) :]: values for name, values in data.items() if name.startswith(prefix)}
+def _restart(data: Mapping[str, Any]) -> dict[str, Any]:
+    if wrong := [name for name in data if name.startswith(_KEPT)]:
+        raise ValueError(f"an array of a model's state cannot have the name {wrong[0]!r}, which begins with {_KEPT!r}")
+    return dict(data)
 
 
 def run(schedule: CheckpointSchedule, store: Store, model: Any) -> None:
     """Follows a schedule to the end of its first adjoint calculation.
 
     What it wants in RAM and on DISK both goes to the store, which has tiers of its own: state n in RAM is the store's
-    step 2n, on DISK 2n+1.
+    step 2n, on DISK 2n+1. Codecs of the store are by the names that state() gives its arrays; what dependencies() gives
+    has names that begin with "kept.".
     """
     for action in schedule:
         if isinstance(action, Forward):
@@ -85,16 +87,21 @@ def run(schedule: CheckpointSchedule, store: Store, model: Any) -> None:
 
 def _forward(schedule: CheckpointSchedule, store: Store, model: Any, action: Forward) -> None:
     stores = action.storage in (StorageType.RAM, StorageType.DISK)
-    data = _named(_RESTART, model.state()) if action.write_ics and stores else {}
+    key = _key(action.n0, action.storage) if stores else None
+    data = _restart(model.state()) if action.write_ics and stores else {}
+    if data and not action.write_adj_deps:  # before the model changes its arrays
+        store[key] = data
+        data = {}
+    data = {name: np.array(values) for name, values in data.items()}
     reached = model.forward(action.n0, action.n1, action.write_adj_deps)
     if reached is None:
         reached = action.n1
     if action.write_adj_deps and stores and reached > action.n0:
-        data |= _named(_KEPT, model.dependencies())
+        data |= {_KEPT + name: values for name, values in model.dependencies().items()}
         if hasattr(model, "clear"):
             model.clear()
     if data:
-        store[_key(action.n0, action.storage)] = data
+        store[key] = data
     if reached < action.n1:
         schedule.finalize(reached)
 
@@ -110,7 +117,8 @@ def _transfer(store: Store, model: Any, action: Any) -> None:
     if action.to_storage != StorageType.WORK:
         store[_key(action.n, action.to_storage)] = data
         return
-    restart, kept = _of(_RESTART, data), _of(_KEPT, data)
+    restart = {name: values for name, values in data.items() if not name.startswith(_KEPT)}
+    kept = {name[len(_KEPT) :]: values for name, values in data.items() if name.startswith(_KEPT)}
     if restart:
         model.restore(action.n, restart)
     if kept:
@@ -150,7 +158,7 @@ class Schedule(CheckpointSchedule):
             if store:
                 raise ValueError("the store has states already")
             probe = _key(0, StorageType.RAM)
-            store[probe] = _named(_RESTART, state)
+            store[probe] = _restart(state)
             self._first = next(info.bytes for info in store.info() if info.step == probe and not info.adjoint)
             del store[probe]
 

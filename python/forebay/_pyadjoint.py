@@ -32,8 +32,9 @@ def _drop(store: Store, step: int, gone: deque[int]) -> None:
 
 
 def _drop_all(store: Store, gone: deque[int]) -> None:
-    """Tapes are cycles, so the collector may end them at any time, while a state is read, too: then they wait."""
-    while gone:
+    """Tapes are cycles, so the collector may end them at any time, while a state is read, too: then they wait. Of a
+    store that is closed nothing is to be dropped."""
+    while gone and not store.closed:
         step = gone.popleft()
         try:
             if step in store:

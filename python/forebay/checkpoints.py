@@ -132,8 +132,8 @@ class Store(_States):
 
     `memory`, `fast`, `fast_bytes`, `directory`, `directory_bytes`: the tiers (checkpoint_memory, checkpoint_fast, …).
     `codec`: of all arrays, or of each by its name, those that no state has, too; without it that of XML and
-    FOREBAY_HINTS. `comm`: an mpi4py
-    communicator of ranks that open and close together, and have the same steps afterwards.
+    FOREBAY_HINTS. `comm`: an mpi4py communicator of ranks that open and close together, and have the same steps
+    afterwards.
 
     Leaving a `with` removes the files; close(keep=True) leaves them.
     """
@@ -190,6 +190,10 @@ class Store(_States):
     def sync(self) -> None:
         """All states are on the device when it returns."""
         self._store.sync()
+
+    @property
+    def closed(self) -> bool:
+        return self._store.closed
 
     def close(self, keep: bool = False) -> None:
         """Keeps the states in files, or removes them."""

@@ -147,7 +147,7 @@ def test_our_schedule_goes_by_bytes(tmp_path):
     pytest.importorskip("checkpoint_schedules")
     steps, raw = 60, CELLS * (8 + 8 + 4)
     ran = {}
-    for codec in (None, {"restart.u": "zfp:accuracy=1e-6", "restart.w": "zfp:accuracy=1e-6"}):
+    for codec in (None, {"u": "zfp:accuracy=1e-6", "w": "zfp:accuracy=1e-6"}):
         model = Burgers(steps)
         with checkpoints.Store(tmp_path / "run", memory=4 * raw, directory_bytes=1, codec=codec) as store:
             schedule = checkpoints.Schedule(steps, store=store, state=model.state())
@@ -156,6 +156,50 @@ def test_our_schedule_goes_by_bytes(tmp_path):
         for got, wanted in zip(model.adjoint, exact(steps), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=0 if codec is None else 1e-5)
     assert ran[False] < ran[True] == revolve(steps, 4)
+
+
+class InPlace(Burgers):
+    """Its arrays stay where they are."""
+
+    def forward(self, n0, n1, keep):
+        held = dict(self.fields)
+        reached = super().forward(n0, n1, keep)
+        for name, values in self.fields.items():
+            held[name][...] = values
+        self.fields = held
+        return reached
+
+
+@pytest.mark.parametrize("number", range(11))
+def test_a_model_may_change_its_arrays_where_they_are(tmp_path, number):
+    pytest.importorskip("checkpoint_schedules")
+    name, schedule = list(schedules())[number]
+    model = InPlace(30)
+    with checkpoints.Store(tmp_path / "run", memory="20KiB") as store:
+        checkpoints.run(schedule, store, model)
+    for got, wanted in zip(model.adjoint, exact(30), strict=True):
+        np.testing.assert_array_equal(got, wanted, err_msg=name)
+
+
+def test_codecs_are_found_by_the_models_own_names(tmp_path):
+    pytest.importorskip("checkpoint_schedules")
+    sizes = []
+
+    class Watched(Burgers):
+        def forward(self, n0, n1, keep):
+            sizes.extend(info.bytes for info in store.info())
+            return super().forward(n0, n1, keep)
+
+    for codec in (None, {"u": "zfp:accuracy=1e-2", "w": "zfp:accuracy=1e-2"}):
+        sizes.append(0)
+        with checkpoints.Store(tmp_path / "run", codec=codec) as store:
+            checkpoints.run(checkpoints.Schedule(20, 3), store, Watched(20))
+    raw = sizes.index(0, 1)
+    assert max(sizes[raw:]) < max(sizes[:raw]) / 2
+    model = Burgers(3)
+    model.fields["kept.u"] = np.ones(3)
+    with checkpoints.Store(tmp_path / "run") as store, pytest.raises(ValueError, match=r"kept\.u"):
+        checkpoints.run(checkpoints.Schedule(3, 1), store, model)
 
 
 def revolve(steps, states):
@@ -340,6 +384,19 @@ def test_what_the_collector_ends_while_a_state_is_read_goes_afterwards(tmp_path,
         assert len(store) == 2
         del other
         assert list(store) == [0]  # which was there before
+
+
+def test_what_ends_once_the_store_is_closed_ends_in_peace(tmp_path, monkeypatch):
+    pytest.importorskip("pyadjoint")
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: raised.append(what.exc_value))
+    with checkpoints.Store(tmp_path / "run") as store:
+        data = checkpoints.TapePackageData(store)
+        data.active = True
+        kept = data.keep(np.arange(3.0))
+    del kept
+    gc.collect()
+    assert not raised
 
 
 def test_jax_computes_gradients_with_few_states(tmp_path):

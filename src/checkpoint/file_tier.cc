@@ -53,17 +53,11 @@ FileTier::FileTier(const std::string& prefix, Rank rank, int ranks, Count limit)
   data_ = std::make_unique<File>(prefix + ".data", true, rank, report_);
   journal_ = std::make_unique<File>(prefix + ".journal", true, rank, report_);
   header_ = {0, rank, ranks};
-  if (!std::filesystem::exists(journal_->path())) {
-    begin_anew();
-    return;
-  }
+  if (!std::filesystem::exists(journal_->path())) return;
   std::vector<std::byte> front(header_bytes);
   front.resize(journal_->read_at(0, front));
   const auto found = naming(journal_->path(), [&] { return parse_header(front); });
-  if (!found) {  // killed while it was made
-    begin_anew();
-    return;
-  }
+  if (!found) return;  // killed while it was made
   if (found->ranks != ranks || found->rank != rank)
     throw Error(Errc::einval,
                 journal_->path() + " is that of rank " + std::to_string(found->rank) + " of " +
@@ -71,10 +65,12 @@ FileTier::FileTier(const std::string& prefix, Rank rank, int ranks, Count limit)
                     std::to_string(ranks),
                 "go on with as many ranks as wrote the checkpoints, or give another name");
   header_ = *found;
+  is_new_ = false;
   read_journal();
 }
 
-void FileTier::begin_anew() {
+void FileTier::begin() {
+  if (!is_new_) return;
   header_.session = random_number();
   data_->create(false);
   journal_->create(false);

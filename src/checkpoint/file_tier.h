@@ -47,12 +47,15 @@ class FileTier {
  public:
   static constexpr Count no_limit = std::numeric_limits<Count>::max();
 
-  /// Local. Opens PREFIX.data and PREFIX.journal, which are made where they are not there. A torn
-  /// tail of the journal is cut. They are this tier's until it is closed: Errc::eperm where they
-  /// are open already, in whatever program. Errc::einval where they are those of another number of
-  /// ranks, Errc::ebadlog where they are no journal of this machine's.
+  /// Local. Opens PREFIX.data and PREFIX.journal. A torn tail of the journal is cut. They are this
+  /// tier's until it is closed: Errc::eperm where they are open already, in whatever program.
+  /// Errc::einval where they are those of another number of ranks, Errc::ebadlog where they are no
+  /// journal of this machine's.
   FileTier(const std::string& prefix, Rank rank, int ranks, Count limit);
 
+  /// Whether there was no journal when it was opened, or not even its header.
+  bool is_new() const { return is_new_; }
+  void begin();  ///< makes a journal where it is new; before anything else
   /// What the journal told when it was opened, by serial.
   const std::map<std::uint64_t, Record>& records() const { return live_; }
   /// What is damaged, in words; other states are as they were.
@@ -76,7 +79,6 @@ class FileTier {
   void remove() noexcept;
 
  private:
-  void begin_anew();
   void read_journal();
   void let_go();
   void keep_those_that_are_there();
@@ -98,6 +100,7 @@ class FileTier {
   Offset end_ = header_bytes;  ///< of the journal
   std::map<std::uint64_t, Record> live_;
   std::vector<std::string> damage_;
+  bool is_new_ = true;
 };
 
 /// All bytes of a journal, as entries may have any length. Errc::enomem where there are more than

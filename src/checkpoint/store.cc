@@ -74,6 +74,9 @@ Store::Store(const Comm& comm, const std::string& name, const Method& method)
     if (std::filesystem::path(name).filename().empty())
       throw Error(Errc::ebadname, "checkpoints without a name", "give the path of a file");
     open_tiers(name);
+    require_files_of_all();
+    if (fast_) fast_->begin();
+    directory_->begin();
     for (const Kind kind : {Kind::state, Kind::adjoint}) keep_common(kind);
     account_[Account::drops] = 0;  // what was not of this job
   });
@@ -93,6 +96,19 @@ void Store::open_tiers(const std::string& name) {
   if (fast_) take_states(Tier::fast);
   take_states(Tier::directory);
   synced_ = last_serial_;  // by an earlier program, perhaps
+}
+
+/// Collective. What others have would be dropped where the files of one rank are elsewhere: in
+/// another directory, or on another node.
+void Store::require_files_of_all() {
+  const bool is_new = directory_->is_new() && (!fast_ || fast_->is_new());
+  std::int64_t told[] = {is_new ? comm_.rank() : comm_.size(), -std::ssize(states_)};
+  comm_.all_reduce(told, Reduce::min);
+  if (told[0] == comm_.size() || told[1] == 0) return;
+  throw Error(Errc::einval,
+              name_ + ": rank " + std::to_string(told[0]) +
+                  " has no files, and others have checkpoints that are nothing without its own",
+              "bring them back, or remove those of all ranks to begin anew");
 }
 
 /// What the files of a tier have. Of two that are one state the later one stays: a job was killed
@@ -258,9 +274,7 @@ void Store::commit() {
   ahead_.reset();
   draft.record.serial = ++last_serial_;
   needed_ = draft.record.bytes;
-  if (memory_ > 0 && needed_ <= memory_) {
-    keep_in_memory(lock, *state, draft);
-  } else {
+  if (needed_ > memory_ || memory_ == 0 || !keep_in_memory(lock, *state, draft)) {
     lock.unlock();
     state->tier = keep_in_files(draft.record, draft.pieces, Tier::fast);
     state->record = std::move(draft.record);
@@ -305,13 +319,13 @@ void Store::note_push(State& state) {
   ++account_[static_cast<Account::Number>(Account::in_memory + static_cast<int>(state.tier))];
 }
 
-/// Waits until there is room.
-void Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
+/// Waits until there is room. False where nothing can move down to make some.
+bool Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
   const Count bytes = draft.record.bytes;
   while (held_ + bytes > memory_) {
     tell_failure();
     const StatePtr next = to_move();
-    if (!next && !moving_ && !decoding_) throw_no_room(draft.record.id);
+    if (!next && !moving_ && !decoding_) return false;
     if (!thread_.joinable()) {
       move_down(lock, next);
       continue;
@@ -348,6 +362,7 @@ void Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
   }
   state.record = std::move(draft.record);
   state.memory = std::move(draft.owned);
+  return true;
 }
 
 void Store::leave_memory(State& state) {
@@ -486,7 +501,34 @@ std::vector<Count> Store::free_bytes() {
   std::vector<Count> free{std::max<Count>(memory_ - held_, 0)};
   for (const FileTier* tier : {fast_.get(), directory_.get()})
     if (tier) free.push_back(tier->room());
+  leave_room_for_adjoint(free);
   return free;
+}
+
+/// Two states of the adjoint, as a new one is there before the old one goes, may take as much as
+/// their values do.
+void Store::leave_room_for_adjoint(std::vector<Count>& free) const {
+  std::vector<StateInfo> kept;
+  Count most = 0;
+  for (const auto& [id, state] : states_) {
+    if (id.kind != Kind::adjoint) continue;
+    kept.push_back(info_of(*state));
+    most = std::max(most, kept.back().raw_bytes);
+  }
+  if (kept.empty()) return;
+  const auto leave = [](Count& room, Count bytes) {
+    room = std::max<Count>(room - std::max<Count>(bytes, 0), 0);
+  };
+  for (const StateInfo& state : kept) {
+    const std::size_t tier =
+        state.tier == Tier::directory ? free.size() - 1 : static_cast<std::size_t>(state.tier);
+    leave(free[tier], most - state.bytes);
+  }
+  for (std::size_t there = kept.size(); there < 2; ++there) {
+    const auto slowest =
+        std::find_if(free.rbegin(), free.rend(), [&](Count room) { return room >= most; });
+    leave(slowest != free.rend() ? *slowest : *std::max_element(free.begin(), free.end()), most);
+  }
 }
 
 void Store::sync() {

@@ -48,7 +48,8 @@ struct StateInfo {
 class Store {
  public:
   /// Collective. Opens the checkpoints NAME, in the directories that the method names, with those
-  /// states that all ranks have. Errors of FileTier.
+  /// states that all ranks have. Errors of FileTier; Errc::einval where some rank has no files, and
+  /// others have states: nothing is dropped then.
   Store(const Comm& comm, const std::string& name, const Method& method);
   ~Store();  ///< leaves files as they are; states in memory are lost
   Store(const Store&) = delete;
@@ -105,7 +106,8 @@ class Store {
   const Comm& comm() const { return comm_; }
   Count raw_bytes() const;  ///< of a state of all variables
   /// Of each tier that there is, the quickest first; not while a state counts in two of them. A
-  /// tier that could not be written has no room.
+  /// tier that could not be written has no room. Once a state of the adjoint is there, it is what
+  /// two as large as its values leave.
   std::vector<Count> free_bytes();
   /// A step whose state has no place, whatever the others take: it was begun last, and was not
   /// kept, or refuse() was told of it. Until a state is kept, or another one goes.
@@ -151,6 +153,7 @@ class Store {
   using Lock = std::unique_lock<std::mutex>;
 
   void open_tiers(const std::string& name);
+  void require_files_of_all();
   void take_states(Tier tier);
   void require_idle() const;
 
@@ -158,13 +161,14 @@ class Store {
   void commit();
   void note_size(const Record& record);
   void note_push(State& state);
-  void keep_in_memory(Lock& lock, State& state, Draft& draft);
+  bool keep_in_memory(Lock& lock, State& state, Draft& draft);
   Tier keep_in_files(Record& record, std::span<const iovec> pieces, Tier first);
   void forget(const StatePtr& state);
   void discard(Tier tier, std::uint64_t serial);
   void discard_stale();
   void leave_memory(State& state);
   void set_aside(std::vector<RawBytes> memory);
+  void leave_room_for_adjoint(std::vector<Count>& free) const;
 
   StatePtr find(StateId id) const;
   static StateInfo info_of(const State& state);

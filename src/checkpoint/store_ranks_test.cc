@@ -105,7 +105,7 @@ TEST(CheckpointStores, threads_beside_the_program_move_and_decode_what_it_uses) 
 TEST(CheckpointStores, a_rank_that_cannot_open_or_close_tells_all) {
   const Folder folder;
   const std::string name = (folder.path / "run").string();
-  { const FileTier other(name + ".1", 1, 5, FileTier::no_limit); }
+  FileTier(name + ".1", 1, 5, FileTier::no_limit).begin();
   run_as_threads(
       3, [&](const Comm& comm) { EXPECT_THROW(Store(comm, name, without_memory()), Error); });
   fs::remove(name + ".1.journal");
@@ -114,6 +114,41 @@ TEST(CheckpointStores, a_rank_that_cannot_open_or_close_tells_all) {
     if (comm.rank() == 2) store.begin_write({Kind::state, 1});
     EXPECT_THROW(store.close(true), Error);
   });
+}
+
+TEST(CheckpointStores, states_stay_while_the_files_of_a_rank_are_elsewhere) {
+  const Folder folder;
+  const std::string name = (folder.path / "run").string();
+  const auto open = [&](std::size_t states) {
+    run_as_threads(3, [&](const Comm& comm) {
+      const Store store(comm, name, without_memory());
+      EXPECT_EQ(store.list().size(), states);
+    });
+  };
+  run_as_threads(3, [&](const Comm& comm) {
+    double value = 0;
+    Store store(comm, name, without_memory());
+    store.add_variable("value", Type::float64, {}, {}, &value);
+    for (Count step = 0; step < 4; ++step) store.push({Kind::state, step});
+    store.close(true);
+  });
+  fs::create_directory(folder.path / "elsewhere");
+  const auto move = [&](const fs::path& from, const fs::path& to) {
+    for (const char* file : {"run.1.data", "run.1.journal"}) fs::rename(from / file, to / file);
+  };
+  move(folder.path, folder.path / "elsewhere");
+  for (int time = 0; time < 2; ++time)
+    run_as_threads(3, [&](const Comm& comm) {
+      try {
+        const Store store(comm, name, without_memory());
+        ADD_FAILURE() << "opened without the files of rank 1";
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), Errc::einval);
+        EXPECT_NE(std::string(e.what()).find("rank 1 "), std::string::npos) << e.what();
+      }
+    });
+  move(folder.path / "elsewhere", folder.path);
+  open(4);
 }
 
 }  // namespace

@@ -152,6 +152,7 @@ TEST(CheckpointStore, of_a_state_that_is_in_two_tiers_the_later_one_holds) {
       double value = fast == later_in_fast ? 2 : 1;
       FileTier tier((folder.path / (fast ? "quick" : "slow") / "run.0").string(), 0, 1,
                     FileTier::no_limit);
+      tier.begin();
       Record record{{Kind::state, 6}, fast == later_in_fast ? 9U : 4U, 0, 8, {}};
       record.parts.push_back({"value", Type::float64, {}, "none", {}});
       Team team(1);
@@ -467,7 +468,7 @@ TEST(CheckpointStore, what_is_wrong_is_named) {
 
 TEST(CheckpointStore, files_of_another_number_of_ranks_are_refused) {
   const Folder folder;
-  { const FileTier tier(folder.file("run.0"), 0, 4, FileTier::no_limit); }
+  FileTier(folder.file("run.0"), 0, 4, FileTier::no_limit).begin();
   EXPECT_EQ(code_of([&] { Store store({}, folder.file("run"), Method{}); }, "rank 0 of 4"),
             Errc::einval);
 }
@@ -613,7 +614,7 @@ TEST(CheckpointStore, files_that_are_open_are_nobody_elses) {
 
 TEST(CheckpointStore, a_journal_that_no_memory_holds_is_named) {
   const Folder folder;
-  { const FileTier tier(folder.file("run.0"), 0, 1, FileTier::no_limit); }
+  FileTier(folder.file("run.0"), 0, 1, FileTier::no_limit).begin();
   std::error_code failed;
   fs::resize_file(folder.file("run.0.journal"), std::uintmax_t{1} << 42, failed);
   if (failed) GTEST_SKIP() << "no file may be so large here";
@@ -623,7 +624,7 @@ TEST(CheckpointStore, a_journal_that_no_memory_holds_is_named) {
 
 TEST(CheckpointStore, a_journal_of_damaged_entries_is_read_once) {
   const Folder folder;
-  { const FileTier tier(folder.file("run.0"), 0, 1, FileTier::no_limit); }
+  FileTier(folder.file("run.0"), 0, 1, FileTier::no_limit).begin();
   // Each says that it reaches to the end.
   constexpr std::uint32_t size = 8 << 20;
   std::string bytes;
@@ -835,6 +836,59 @@ TEST(CheckpointStore, a_directory_that_is_full_is_told_by_that_push) {
   EXPECT_EQ(store.refused(), std::nullopt);
   EXPECT_EQ(store.pop(), 2);
   EXPECT_TRUE(model.is(2));
+}
+
+TEST(CheckpointStore, states_of_the_adjoint_have_room_beside_those_that_fill_it) {
+  for (const Count memory : {0, 4000, 100'000}) {
+    const Folder folder;
+    Method method = folder.method(memory);
+    method.checkpoint_fast = "none";
+    method.checkpoint_dir_bytes = memory > 50'000 ? 1 : 60'000;
+    Model model;
+    Store store({}, "run", method);
+    model.declare(store);
+    std::vector<std::byte> adjoint(10'000);
+    const auto keep = [&](Count step) {
+      store.begin_write({Kind::adjoint, step});
+      store.put_bytes("adjoint", adjoint);
+      store.end();
+    };
+    const Count all = store.free_bytes().back() + store.free_bytes().front();
+    keep(100);
+    EXPECT_LE(store.free_bytes().back() + store.free_bytes().front(), all - 20'000);
+    const auto has_room = [&](Count bytes) {
+      const std::vector<Count> free = store.free_bytes();
+      return std::any_of(free.begin(), free.end(), [&](Count room) { return room >= bytes; });
+    };
+    store.push({Kind::state, 0});
+    const Count bytes = store.info({Kind::state, 0}).bytes;
+    Count step = 1;
+    for (; has_room(bytes); ++step) store.push({Kind::state, step});
+    EXPECT_GT(step, 3);
+    for (Count left = 99; left > 90; --left) {
+      keep(left);
+      store.drop({Kind::adjoint, left + 1});
+      EXPECT_FALSE(has_room(bytes));
+    }
+  }
+}
+
+TEST(CheckpointStore, what_memory_has_no_room_for_goes_to_files_though_nothing_can_move_there) {
+  const Folder folder;
+  Method method = folder.method(10'000);
+  method.checkpoint_fast = "none";
+  method.checkpoint_dir_bytes = 3000;
+  Store store({}, "run", method);
+  const auto keep = [&](Count step, std::size_t size) {
+    store.begin_write({Kind::state, step});
+    store.put_bytes("bytes", std::vector<std::byte>(size));
+    store.end();
+  };
+  keep(0, 5000);
+  keep(1, 5000);
+  keep(2, 2000);
+  EXPECT_EQ(store.info({Kind::state, 2}).tier, Tier::directory);
+  EXPECT_THROW(keep(3, 2000), Error);
 }
 
 }  // namespace

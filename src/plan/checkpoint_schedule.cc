@@ -291,6 +291,7 @@ AdjointAction next_of_different(const AdjointState& state, const CheckpointRoom&
 /// Where states are kept that take as long as `keeping` steps.
 class Priced {
  public:
+  static constexpr Count most_states = 128;  // as many as it has a place for
   /// Of so many steps, with room for so many states, the stored first one among them.
   Priced(Count steps, Count states, double keeping)
       : keeping_(keeping),
@@ -307,9 +308,11 @@ class Priced {
   }
   /// Of the next state to be kept, behind the first one; 0: none is worth it.
   Count next() const { return best_[last(states_)].kept * apart_; }
+  double cost() const { return best_[last(states_)].cost; }
+  bool is_rough() const { return apart_ > 1; }
 
  private:
-  static constexpr Count most_parts = 512, most_states = 128;
+  static constexpr Count most_parts = 512;
   struct Best {
     double cost = 0;  ///< in steps
     Count kept = 0;   ///< parts before the next state; 0: none
@@ -323,15 +326,25 @@ class Priced {
     const auto steps = static_cast<double>(n * apart_);
     Best best{steps * (steps - 1) / 2, 0};
     if (s == 1) return best;
-    // With one part more the place moves on by one, or by none, or a little back where two do.
-    const Count before = n > 64 ? best_[of(n - 1, s)].kept : 0, near = 4;
-    const Count first = std::max<Count>(before - near, 1);
-    const Count end = before > 0 ? std::min(before + near, n) : n;
-    for (Count m = first; m < end; ++m) {
+    const auto look = [&](Count m) {
+      if (m < 1 || m >= n) return;
       const double cost = static_cast<double>(m * apart_) + keeping_ +
                           best_[of(n - m, s - 1)].cost + best_[of(m, s)].cost;
       if (cost < best.cost) best = {cost, m};
+    };
+    if (n <= 64) {
+      for (Count m = 1; m < n; ++m) look(m);
+      return best;
     }
+    // With one part more the place moves on by one, or by none, or a little back where two do; or
+    // to somewhere else, once one state more is worth it.
+    constexpr Count near = 4, places = 8, now_and_then = 4;
+    const Count before = best_[of(n - 1, s)].kept;
+    for (Count m = before - near; m <= before + near; ++m) look(m);
+    if (n % now_and_then > 0) return best;
+    for (Count i = 1; i < places; ++i) look(i * n / places);
+    for (Count step = n / (2 * places); step > 0; step /= 2)
+      for (const Count m = best.kept; const Count other : {m - step, m + step}) look(other);
     return best;
   }
 
@@ -340,15 +353,33 @@ class Priced {
   std::vector<Best> best_;  ///< by parts and states
 };
 
-AdjointAction next_of_priced(const AdjointState& state, const CheckpointRoom& room) {
-  const Count steps = *state.adjoint, newest = state.stored.back().step;
-  const auto states = 1 + static_cast<Count>(std::min(room.states, 1e6));
-  const Count next = Priced(steps - newest, states, state.keeping).next();
+/// What binomial splits take where a state takes as long as `keeping` steps: of C(s + r, s) steps
+/// the part s / (s + r) begins with a state that is kept.
+double cost_of_splits(Count steps, Count states, double keeping) {
+  const auto n = static_cast<double>(steps), s = static_cast<double>(states);
+  const auto repeats = static_cast<double>(repeats_of(steps, s));
+  return least_steps(steps, s) + keeping * (n * s / (s + repeats) - 1);
+}
+
+/// Nothing where binomial splits take less: of a long run, or with room for many states, those of
+/// the programme are too rough.
+std::optional<AdjointAction> next_of_priced(const AdjointState& state, const CheckpointRoom& room) {
+  const Count steps = *state.adjoint, newest = state.stored.back().step, left = steps - newest;
+  const auto more = static_cast<Count>(std::min(room.states, 1e6));
+  const Count states = 1 + std::min(more, left - 1);
+  const Priced priced(left, states, state.keeping);
+  // To keep all is best where that takes no more than a step.
+  const bool has_all = states == left && states > Priced::most_states;
+  if (has_all && state.keeping <= 1) return std::nullopt;
+  const Count counted = std::min(states, Priced::most_states);
+  if (priced.is_rough() && cost_of_splits(left, counted, state.keeping) < priced.cost())
+    return std::nullopt;
+  const Count next = priced.next();
   if (next == 0) return advance(state, steps - 1);
   if (state.model < newest + next) return advance(state, newest + next);
-  const auto left = static_cast<double>(steps - state.model - 1);
-  if (const auto tier = tier_for(state, std::min(room.states, left)))
-    return {Kind::store, state.model, state.model, *tier};
+  const auto others = static_cast<double>(steps - state.model - 1);
+  if (const auto tier = tier_for(state, std::min(room.states, others)))
+    return AdjointAction{Kind::store, state.model, state.model, *tier};
   return advance(state, state.model + 1);  // it did not fit
 }
 
@@ -362,7 +393,8 @@ AdjointAction next_of_known(const AdjointState& state, const CheckpointRoom& roo
   const Count left = steps - state.model;
   if (left == 1) return {Kind::turn, state.model, steps, 0};
 
-  if (any && state.keeping > 0) return next_of_priced(state, room);
+  if (any && state.keeping > 0)
+    if (const auto next = next_of_priced(state, room)) return *next;
   if (any && room.sizes_differ()) return next_of_different(state, room);
   const auto split_of = [&](Count n) {
     return Split(n, std::min(room.states, static_cast<double>(n - 1)) + 1);

@@ -345,6 +345,21 @@ TEST(CheckpointSchedule, what_takes_longer_to_keep_than_to_compute_is_computed) 
   EXPECT_THROW(next_action(wrong), Error);
 }
 
+TEST(CheckpointSchedule, to_tell_what_keeping_takes_harms_no_long_run_nor_one_with_much_room) {
+  for (const double keeping : {0.3, 1.0, 3.0})
+    for (const Count l : {300, 1000, 2000})
+      for (const Count c : {20, 100, 300, 2000}) {
+        const auto time_of = [&](double told) {
+          Program program(equal(l, 1), {c});
+          program.state.keeping = told;
+          program.reverse();
+          return static_cast<double>(program.steps_run) +
+                 keeping * static_cast<double>(program.writes[0] - 1);
+        };
+        EXPECT_LE(time_of(keeping), time_of(0) * 1.001) << l << ", " << c << ", " << keeping;
+      }
+}
+
 TEST(CheckpointSchedule, stored_states_make_room_where_there_turns_out_to_be_less) {
   Program program(equal(40, 8), {1000});
   while (program.state.stored.size() < 3) program.carry_out(next_action(program.state));

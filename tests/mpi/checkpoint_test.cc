@@ -206,6 +206,18 @@ TEST(Checkpoints, a_full_disk_is_planned_with) {
   leaves_it = false;
 }
 
+TEST(Checkpoints, ranks_that_were_told_different_costs_of_keeping_act_alike) {
+  std::vector<double> values = state_of(0);
+  const std::string keeping = world.rank == 0 ? "checkpoint_keeping=20;" : "";
+  const int store = open(keeping + "checkpoint_memory=1MiB");
+  declare(store, values);
+  int64_t model = 0, left = steps;
+  const Outcome outcome = reverse(store, values, model, left, 100000);
+  EXPECT_EQ(outcome.turned, steps);
+  EXPECT_GT(outcome.advanced, 2 * steps);
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
 TEST(Checkpoints, ranks_that_ask_for_different_things_are_told) {
   std::vector<double> values = state_of(0);
   const int store = open("checkpoint_memory=1MiB");

@@ -2,6 +2,7 @@
 #include <forebay_checkpoint.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -96,8 +97,9 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
   constexpr double unit = 1 << 20, large = 1e12;
   AdjointState state;
   // Of room and of the newest state in units of a part of a state; whether this one may be kept;
-  // the least and the largest mark, of arguments and of steps that are stored; likely sizes.
-  constexpr std::size_t sizes = 7;
+  // the least and the largest mark, of arguments and of steps that are stored; what keeping takes,
+  // whose bits grow with it; likely sizes.
+  constexpr std::size_t sizes = 8;
   Count agreed[sizes + CheckpointRoom::likely] = {0, 0, 1};
   const auto failed = attempt_to([&] {
     if (adjoint < -1)
@@ -124,6 +126,7 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
     agreed[5] = mark_of(steps);
     agreed[4] = -agreed[3];
     agreed[6] = -agreed[5];
+    agreed[7] = -std::bit_cast<Count>(state.keeping);
   });
   agree_on_error(store.comm(), failed, agreed, Reduce::min);
   if (agreed[3] != -agreed[4])
@@ -151,6 +154,7 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
   }
   for (StoredState& kept : state.stored) kept.bytes = 1;
   state.seen.clear();
+  state.keeping = std::bit_cast<double>(-agreed[7]);
   state.here.reset();
   if (refused) state.here = 2;
   state.free = {room.states > 0 ? 1 : 0};
