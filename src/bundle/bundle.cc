@@ -512,6 +512,11 @@ bool Bundle::Member::is(const std::string& name, FileNumber other) const {
   return dataset->path() == name || (other != no_file && file == other);
 }
 
+bool Bundle::has_open(const std::string& path, FileNumber file) const {
+  return std::any_of(open_.begin(), open_.end(),
+                     [&](const Member& member) { return member.is(path, file); });
+}
+
 // The name may be another file's by now: after a rename, or in another folder.
 bool Bundle::would_lose(const std::string& name, bool look) const {
   const auto named = [&](const Member& member) { return member.dataset->path() == name; };

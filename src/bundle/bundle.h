@@ -124,6 +124,8 @@ class Bundle final : public WritesTogether {
   bool is_empty() const { return open_.empty() && closed_.empty(); }
   /// Local. In the order in which they were added.
   std::vector<Dataset*> open_members() const;
+  /// Local. Whether an open member is the file of that name, of whatever opening.
+  bool has_open(const std::string& path, FileNumber file) const;
   /// Local. Whether making a file of that name anew would empty an open member. `look`: at the
   /// file, whatever its name.
   bool would_lose(const std::string& name, bool look) const;
