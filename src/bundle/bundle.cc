@@ -24,10 +24,7 @@ constexpr FileNumber no_file{0, 0};
 // Rank 0 has each that waits open, as it made it.
 constexpr int most_closed = 256;
 
-std::pair<std::string, FileNumber> known_as(const std::string& path) {
-  const std::string name = strip_prefix(path);
-  return {name, file_number(name)};
-}
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
@@ -182,8 +179,8 @@ void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
 }
 
 void Bundle::wait_until_made() {
-  for (const Member& member : open_) attempt_to([&] { member.dataset->wait_until_made(); });
-  for (const Closed& closed : closed_) attempt_to([&] { closed.dataset->wait_until_made(); });
+  for (Member& member : open_) member.wait_until_made();
+  for (Closed& closed : closed_) closed.member.wait_until_made();
 }
 
 // Collective. Files that threads make are there, or lost.
@@ -508,29 +505,40 @@ std::vector<std::pair<std::string, int>> Bundle::take_outcomes() {
   return all;
 }
 
-bool Bundle::Member::is(const std::string& name, FileNumber other) const {
-  return dataset->path() == name || (other != no_file && file == other);
-}
-
-bool Bundle::has_open(const std::string& path, FileNumber file) const {
-  return std::any_of(open_.begin(), open_.end(),
-                     [&](const Member& member) { return member.is(path, file); });
-}
-
 // The name may be another file's by now: after a rename, or in another folder.
-bool Bundle::would_lose(const std::string& name, bool look) const {
-  const auto named = [&](const Member& member) { return member.dataset->path() == name; };
-  if (open_.empty() || (!look && std::none_of(open_.begin(), open_.end(), named))) return false;
-  const FileNumber file = file_number(name);
+bool Bundle::Member::is(const std::string& name, FileNumber other) const {
+  return file != no_file && other != no_file ? file == other : dataset->path() == name;
+}
+
+void Bundle::Member::wait_until_made() {
+  if (!dataset->is_being_made()) return;
+  attempt_to([&] { file = dataset->wait_until_made(); });
+}
+
+// What a thread makes has a number from then on only: for a namesake that is waited for.
+FileNumber Bundle::number_of(const std::string& name, bool look) {
+  const auto is_meant = [&](Member& member) {
+    const std::string& known_as = member.dataset->path();
+    if (look && last_part(known_as) == last_part(name)) member.wait_until_made();
+    return known_as == name;
+  };
+  for (Member& member : open_) look = is_meant(member) || look;
+  for (Closed& closed : closed_) look = is_meant(closed.member) || look;
+  return look ? file_number(name) : no_file;
+}
+
+bool Bundle::would_lose(const std::string& name, bool look) {
+  if (open_.empty()) return false;
+  const FileNumber file = number_of(name, look);
   return std::any_of(open_.begin(), open_.end(), [&](const Member& member) {
-    return member.file == no_file ? named(member) : member.file == file;
+    return member.file == no_file ? member.dataset->path() == name : member.file == file;
   });
 }
 
-std::int64_t Bundle::waiting_as(const std::string& path, bool look) const {
+std::int64_t Bundle::waiting_as(const std::string& path, bool look) {
   if (is_empty()) return 0;
-  const auto [name, file] =
-      look ? known_as(path) : std::pair<std::string, FileNumber>(strip_prefix(path), no_file);
+  const std::string name = strip_prefix(path);
+  const FileNumber file = number_of(name, look);
   std::int64_t dropped = 0;
   for (const Member& member : open_)
     if (member.dataset->waiting().any && member.is(name, file)) return member.number;

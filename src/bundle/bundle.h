@@ -109,11 +109,11 @@ class Bundle final : public WritesTogether {
 
   enum class Waits { no, dropped, yes };
   /// Local. Whether a member of that name waits, closed or with something to be written.
-  Waits waits(const std::string& path) const { return waits(waiting_as(path)); }
+  Waits waits(const std::string& path) { return waits(waiting_as(path)); }
   /// Local. The same of a member's number, which all ranks have of it; 0: none.
   Waits waits(std::int64_t number) const;
   /// Without a `look` at the file by its name alone.
-  std::int64_t waiting_as(const std::string& path, bool look = true) const;
+  std::int64_t waiting_as(const std::string& path, bool look = true);
   /// Local. Numbers of closed members that go if that name is removed.
   std::vector<std::int64_t> closed_as(const std::string& path) const;
   /// Local. The file is not wanted any more: if it is closed and waits, nothing is written to it.
@@ -124,11 +124,9 @@ class Bundle final : public WritesTogether {
   bool is_empty() const { return open_.empty() && closed_.empty(); }
   /// Local. In the order in which they were added.
   std::vector<Dataset*> open_members() const;
-  /// Local. Whether an open member is the file of that name, of whatever opening.
-  bool has_open(const std::string& path, FileNumber file) const;
   /// Local. Whether making a file of that name anew would empty an open member. `look`: at the
   /// file, whatever its name.
-  bool would_lose(const std::string& name, bool look) const;
+  bool would_lose(const std::string& name, bool look);
   /// Of the last time, as JSON: the plan, what was predicted and what it took.
   std::string plan_json() const { return last_.json(name_); }
 
@@ -140,6 +138,7 @@ class Bundle final : public WritesTogether {
     std::int64_t number;  // the same on all ranks, from 1 on
 
     bool is(const std::string& name, FileNumber other) const;
+    void wait_until_made();
   };
   struct Closed {
     std::unique_ptr<Dataset> dataset;
@@ -150,6 +149,7 @@ class Bundle final : public WritesTogether {
     std::optional<Error> failed = std::nullopt;
   };
 
+  FileNumber number_of(const std::string& name, bool look);
   void complete(bool later);
   void finish_making();
   void settle();

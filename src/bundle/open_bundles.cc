@@ -139,11 +139,11 @@ struct Meant {
 
  private:
   void look(const std::string& path, bool at_file) {
-    const FileNumber file = at_file ? file_number(path) : FileNumber();
     facts[4] = std::any_of(entries().begin(), entries().end(), [&](const auto& one) {
-      return one.second.bundle->has_open(path, file);
+      return one.second.bundle->would_lose(path, at_file);
     });
     if (!at_file) return;
+    const FileNumber file = file_number(path);
     facts[5] = static_cast<std::int64_t>(file.first);
     facts[6] = static_cast<std::int64_t>(file.second);
   }
@@ -177,7 +177,7 @@ int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes
   std::array<std::int64_t, 5> found{};
   if (comm.is_root()) found[4] = mode;
   for (auto& [number, entry] : entries()) {
-    const Bundle& bundle = *entry.bundle;
+    Bundle& bundle = *entry.bundle;
     if (path != nullptr && makes && bundle.would_lose(strip_prefix(path), comm.is_root()))
       found[3] = 1;
     const std::int64_t member = path != nullptr ? bundle.waiting_as(path, comm.is_root()) : 0;
