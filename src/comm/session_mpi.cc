@@ -40,9 +40,10 @@ void at_the_end(void (*f)()) {
   MPI_Finalized(&finalised);
   const bool by_mpi = initialised && !finalised;
   static std::set<void (*)()> known[2];  // told at exit, and by MPI
-  if (!known[by_mpi].insert(f).second) return;
+  auto& told = known[by_mpi ? 1 : 0];
+  if (told.contains(f)) return;
   if (!by_mpi) {
-    std::atexit(f);
+    if (std::atexit(f) == 0) told.insert(f);
     return;
   }
   const auto call = [](MPI_Comm, int, void* kept, void*) {
@@ -53,6 +54,7 @@ void at_the_end(void (*f)()) {
   check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call, &key, nullptr),
             "MPI_Comm_create_keyval");
   check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, reinterpret_cast<void*>(f)), "MPI_Comm_set_attr");
+  told.insert(f);
 }
 
 }  // namespace forebay
