@@ -145,6 +145,7 @@ void Store::keep_common(Kind kind) {
   std::vector<Count> steps(listed.size() / sizeof(Count));
   if (!steps.empty()) std::memcpy(steps.data(), listed.data(), listed.size());
   std::vector<std::int64_t> has;
+  has.reserve(steps.size());
   for (const Count step : steps)
     has.push_back(std::binary_search(mine.begin(), mine.end(), step) ? 1 : 0);
   if (!has.empty()) comm_.all_reduce(has, Reduce::min);
