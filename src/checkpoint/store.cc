@@ -145,6 +145,7 @@ void Store::keep_common(Kind kind) {
   std::vector<Count> steps(listed.size() / sizeof(Count));
   if (!steps.empty()) std::memcpy(steps.data(), listed.data(), listed.size());
   std::vector<std::int64_t> has;
+  has.reserve(steps.size());
   for (const Count step : steps)
     has.push_back(std::binary_search(mine.begin(), mine.end(), step) ? 1 : 0);
   if (!has.empty()) comm_.all_reduce(has, Reduce::min);
@@ -223,6 +224,11 @@ void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte
     if (other.name == part.name)
       throw Error(Errc::enameinuse, "a second " + part.name + " of one state");
   RawBytes owned = encode(part, codec, values, team_);
+  // The first stage is the one that changes values.
+  if (codec.lossy() && std::any_of(part.pieces.begin(), part.pieces.end(),
+                                   [](const Piece& p) { return p.skipped & 1; }))
+    account_.note_reason("variable " + part.name + ": some values are kept without " + part.codec +
+                         ", which cannot hold its bound there, or makes them no smaller");
   if (owned.empty() && !stays) append(owned, values);
   const auto bytes = static_cast<std::size_t>(part.stored_bytes());
   auto* from = owned.empty() ? const_cast<std::byte*>(values.data()) : owned.data();
