@@ -351,9 +351,9 @@ void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
                                    options_, latency_, later ? queue_.get() : nullptr, report_);
   overlapping_ = overlapping_ || write->overlapped();
   if (later && !write->overlapped()) return leave_under_way(std::move(write));
-  const JointOutcome outcome = finish(*write);
+  JointOutcome outcome = finish(*write);
   last_.seconds = outcome.seconds;
-  last_.times = outcome.times;
+  last_.times = std::move(outcome.times);
   note_time(outcome.seconds, facts.bytes);
   for (std::size_t f = 0; f < outcome.codes.size(); ++f) {
     if (outcome.codes[f] == 0) last_.numbers.push_back(f);

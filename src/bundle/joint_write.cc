@@ -166,6 +166,7 @@ JointOutcome JointWrite::finish() {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now() - began_).count();
   };
   codes.resize(4 * n + 1);
+  outcome.times.resize(n);  // behind the meeting nothing takes memory
   for (std::size_t f = 0; f < n; ++f) {
     const MergedFile::Span span = merged_->span(f);
     codes[n + f] = span.begin;
@@ -181,8 +182,8 @@ JointOutcome JointWrite::finish() {
   outcome.seconds = seconds(-codes.back());
   for (std::size_t f = 0; f < n; ++f) {
     const bool any = codes[2 * n + f] != 0;
-    outcome.times.push_back(
-        {any ? seconds(codes[n + f]) : 0, seconds(-codes[2 * n + f]), seconds(-codes[3 * n + f])});
+    outcome.times[f] = {any ? seconds(codes[n + f]) : 0, seconds(-codes[2 * n + f]),
+                        seconds(-codes[3 * n + f])};
   }
   codes.resize(n);
   outcome.codes = std::move(codes);

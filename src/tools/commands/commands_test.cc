@@ -201,7 +201,7 @@ TEST_F(CommandsTest, bundles_are_planned_by_every_scheme) {
                                  "8",      "1201MiB", "960MiB",  "720MiB", "532MiB",
                                  "435MiB", "105MiB",  "42MiB"};
   const std::string text = run(words);
-  EXPECT_NE(text.find("off   joint    bps    lps    ips  balanced"), std::string::npos) << text;
+  EXPECT_NE(text.find("off  joint    bps    lps    ips  balanced"), std::string::npos) << text;
   words.push_back("--json");
   const auto json = nlohmann::json::parse(run(words));
   ASSERT_EQ(json["schemes"].size(), 6U);
