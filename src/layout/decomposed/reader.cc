@@ -718,7 +718,7 @@ void Reader::read_in_bulk(File& file, std::span<const Late> late,
     shares.push_back(
         {late.subspan(first, count), ManyPieces(streams.subspan(first, count)), report_.beside()});
   }
-  file.ensure_open();
+  naming(names_of(late), [&] { file.ensure_open(); });
   for (std::size_t r = 1; r < readers; ++r)
     attempt_to([&] {
       shares[r].done =
