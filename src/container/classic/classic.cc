@@ -417,7 +417,7 @@ void ClassicContainer::close() {
 
 void ClassicContainer::remove() {
   if (attempt_to([&] { file_.wait_until_made(); })) return;  // it could not be made
-  std::optional<Schema> header;  // the file's may not have been written
+  std::optional<Schema> header;                              // the file's may not have been written
   attempt_to([&] { header = stored(); });
   if (header) remove_beside(site_.path, header);
   if (::unlink(site_.path.c_str()) != 0)
