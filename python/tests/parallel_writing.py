@@ -135,7 +135,15 @@ def files_of_a_bundle(path):
         b.flush()
         assert names[1].read_bytes() != names[1].with_suffix(".apart").read_bytes()
         comm.barrier()
-        # A file that waits is completed before it is created anew.
+        # A member that is open is not created anew; one that waits is completed before.
+        try:
+            forebay.create(names[1], comm=comm)
+        except ValueError as refused:
+            assert "is in a bundle already" in str(refused), refused
+        else:
+            raise AssertionError("an open member was created anew")
+        again["v"][0, WIDTH * rank : WIDTH * (rank + 1)] = -2
+        again.close()
         with forebay.create(names[1], comm=comm) as file:
             file.create_dimension("x", 1)
     with forebay.open(names[1]) as file:
