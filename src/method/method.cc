@@ -283,9 +283,11 @@ void apply_aliases(Method& method) {
     const int of_node = list == method.passed_on.end() ? 0 : aggregators_of_each_node(list->second);
     method.aggregators = static_cast<int>(std::min<Count>(all, std::numeric_limits<int>::max()));
     method.aggregators_of_node = of_node;
-    for (const char* key : {"cb_config_list", "cb_nodes"})
-      if (key == std::string_view("cb_nodes") ? all > 0 : of_node > 0)
-        method.origin["aggregators"] = std::string(key) + " of " + method.origin[key];
+    const auto note = [&](const std::string& key) {
+      method.origin["aggregators"] = key + " of " + method.origin[key];
+    };
+    if (of_node > 0) note("cb_config_list");
+    if (all > 0) note("cb_nodes");
   }
   const Count buffer = given("cb_buffer_size");
   if (buffer > 0 && !method.origin.contains("window_size")) {

@@ -18,6 +18,22 @@ namespace forebay::process_group {
 
 namespace {
 
+/// Which records of md.idx are taken, one after another: those whose index is whole in md.0, behind
+/// that of the step before.
+class RecordOrder {
+ public:
+  bool takes(const bp::StepRecord& record, Offset metadata_bytes) {
+    if (record.end > metadata_bytes || record.groups < end_ || record.step <= last_) return false;
+    end_ = record.end;
+    last_ = record.step;
+    return true;
+  }
+
+ private:
+  Offset end_ = bp::head_bytes;
+  std::uint64_t last_ = 0;
+};
+
 /// Goes through md.idx and md.0 and notes what all ranks are told: of each step and each of its
 /// variables the place of the entry; its first bytes, up to the first block, where they say other
 /// things than in the step before; attributes whole, once.
@@ -61,13 +77,8 @@ class Scan {
   // What did not reach its files in whole, as the machine went down, is no step, nor what follows
   // it. Indexes lie one behind the other, so that what is told is no more than md.0 holds.
   void take(const bp::StepRecord& record) {
-    if (record.end > window_->file_bytes() || record.groups < metadata_end_ ||
-        record.step <= last_step_) {
-      more_ = false;
-      return;
-    }
-    metadata_end_ = record.end;
-    last_step_ = record.step;
+    more_ = order_.takes(record, window_->file_bytes());
+    if (!more_) return;
     naming(metadata_.path() + ", step " + std::to_string(record.step), [&] {
       const bool column_major = bp::parse_column_major(
           bytes(record.groups, std::min(record.variables - record.groups, bp::column_major_bytes),
@@ -129,13 +140,30 @@ class Scan {
   std::vector<Said> last_;                                // of each
   std::unordered_set<std::string> attributes_;
   std::optional<IndexWindow> window_;  // of md.0
-  Offset index_end_ = 0, metadata_end_ = bp::head_bytes;
-  std::uint64_t last_step_ = 0;
+  Offset index_end_ = 0;
+  RecordOrder order_;
   bool swapped_ = false, more_ = true;
   ToldIndex told_;
 };
 
 }  // namespace
+
+void each_record(ByteFile& index, Offset index_end, Offset metadata_bytes, bool swapped,
+                 const std::function<void(const bp::StepRecord&, bool taken)>& f) {
+  RecordOrder order;
+  bool all_taken = true;
+  std::array<std::byte, bp::record_bytes> bytes{};
+  for (Offset at = bp::head_bytes;
+       at + bp::record_bytes <= index_end && index.read_at(at, bytes) == bytes.size();
+       at += bp::record_bytes) {
+    bp::StepRecord record;
+    // Zeros, say, that a machine left which went down, tell of none, nor does a torn one.
+    const bool is_one = !attempt_to([&] { record = bp::parse_record(bytes, swapped); }) &&
+                        record.step > 0 && record.groups >= bp::head_bytes;
+    all_taken = all_taken && is_one && order.takes(record, metadata_bytes);
+    if (is_one) f(record, all_taken);
+  }
+}
 
 // As both files are now, of which md.0 is written first: another step may have come since they were
 // read.
@@ -148,27 +176,10 @@ std::uint64_t steps_without_index(const std::string& path, std::uint64_t steps, 
   if (static_cast<std::uint64_t>((index_end - bp::head_bytes) / bp::record_bytes) <= steps)
     return 0;
   const Offset metadata_end = File(path + "/md.0", false, rank, report).size();
-  const bool swapped = bp::parse_head(head);
-  std::uint64_t told = 0, there = 0, last = 0;
-  Offset end = bp::head_bytes;
-  bool all_there = true;
-  std::array<std::byte, bp::record_bytes> bytes{};
-  for (Offset at = bp::head_bytes;
-       at + bp::record_bytes <= index_end && index.read_at(at, bytes) == bytes.size();
-       at += bp::record_bytes) {
-    bp::StepRecord record;
-    // Zeros, say, that a machine left which went down, are none, nor is a torn one.
-    const bool is_one = !attempt_to([&] { record = bp::parse_record(bytes, swapped); }) &&
-                        record.step > 0 && record.groups >= bp::head_bytes;
-    if (is_one) ++told;
-    all_there = all_there && is_one && record.groups >= end && record.step > last &&
-                record.end <= metadata_end;
-    if (!all_there) continue;
-    ++there;
-    end = record.end;
-    last = record.step;
-  }
-  return told - there;
+  std::uint64_t lost = 0;
+  each_record(index, index_end, metadata_end, bp::parse_head(head),
+              [&](const bp::StepRecord&, bool taken) { lost += taken ? 0 : 1; });
+  return lost;
 }
 
 std::vector<std::byte> scan_directory(const std::string& path, Rank rank, Report& report) {

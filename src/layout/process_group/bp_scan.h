@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "base/byte_file.h"
 #include "base/report.h"
 #include "base/types.h"
+#include "format/bp.h"
 
 namespace forebay::process_group {
 
@@ -14,6 +18,11 @@ namespace forebay::process_group {
 /// the machine went down, is no step, nor what follows it. Errc::ebad_file, enotsupport, or as the
 /// system's, naming file and step. Returns what take_told() takes.
 std::vector<std::byte> scan_directory(const std::string& path, Rank rank, Report& report);
+
+/// Local. Calls f for each record of md.idx that tells of a step, up to `index_end`, damaged or
+/// not; `taken`: scan_directory() takes it, as it does all before it, where md.0 has so many bytes.
+void each_record(ByteFile& index, Offset index_end, Offset metadata_bytes, bool swapped,
+                 const std::function<void(const bp::StepRecord&, bool taken)>& f);
 
 /// Local. How many records of md.idx tell of steps, beyond the first `steps` that are read: their
 /// index is not in md.0, or follows one that is not.

@@ -85,25 +85,15 @@ class Recovery {
   // Those that readers take (bp_scan.h). All are counted, also behind one that is damaged.
   void read_records() {
     File index(file("md.idx"), false, rank_, report_);
+    // Without md.0 nobody knows whether these are right.
     const Count metadata_bytes = walk_ ? walk_->bytes() : 0;
-    Offset end = bp::head_bytes;
-    std::uint64_t last = 0;
-    bool told = walk_.has_value();  // without md.0 nobody knows whether these are right
-    std::array<std::byte, bp::record_bytes> bytes{};
-    for (Offset at = bp::head_bytes; index.read_at(at, bytes) == bytes.size();
-         at += bp::record_bytes) {
-      bp::StepRecord record;
-      const auto failed = attempt_to([&] { record = bp::parse_record(bytes, false); });
-      // Zeros, say, that a machine left which went down, are none.
-      const bool is_one =
-          !failed && record.step > 0 && record.step <= last_step && record.groups >= bp::head_bytes;
-      if (is_one) ++result_.before;
-      told &= is_one && record.groups >= end && record.step > last && record.end <= metadata_bytes;
-      if (!told) continue;
-      end = record.end;
-      last = record.step;
-      told_.push_back(record);
-    }
+    bool beyond = false;
+    each_record(index, index.size(), metadata_bytes, false,
+                [&](const bp::StepRecord& record, bool taken) {
+                  beyond = beyond || record.step > last_step;
+                  if (record.step <= last_step) ++result_.before;
+                  if (taken && !beyond) told_.push_back(record);
+                });
   }
 
   void keep_steps() {
