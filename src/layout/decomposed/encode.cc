@@ -70,11 +70,11 @@ std::vector<std::byte> SlabEncoder::new_patterns(const Work& work) {
     if (!slab.mine || slab.data.blobs.size() < 2 || !work.codings[i]->encodes()) continue;
     const Selected& what = *work.blobs[*slab.mine].what;
     if (what.pattern.runs.size() > most_runs(share) || told_.contains(what.key)) continue;
+    told_.insert(what.key);  // or has no room, now and later
     const auto packed = packer_.pack(what.pattern);
     const Count room = std::ssize(packed) + pattern_overhead;
     if (share_taken_ + room > share) continue;
     share_taken_ += room;
-    told_.insert(what.key);
     put(bytes, what.key);
     put_list(bytes, std::span<const std::byte>(packed));
   }

@@ -77,7 +77,7 @@ class SlabEncoder {
   chunked::Arena arena_;
   logged::PatternPacker packer_;
   std::map<Key, std::vector<std::byte>> patterns_;  // of all ranks, packed
-  std::set<Key> told_;                              // of this rank's
+  std::set<Key> told_;                              // of this rank's, and those without room
   const Count pattern_room_;                        // of all ranks
   Count share_taken_ = 0;                           // by those of `told_`
   PartOrders orders_;
