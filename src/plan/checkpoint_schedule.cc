@@ -323,12 +323,12 @@ class Priced {
   }
   std::size_t last(Count states) const { return of(parts_, states); }
   Best best_of(Count n, Count s) const {
-    const auto steps = static_cast<double>(n * apart_);
+    const double steps = static_cast<double>(n) * static_cast<double>(apart_);
     Best best{steps * (steps - 1) / 2, 0};
     if (s == 1) return best;
     const auto look = [&](Count m) {
       if (m < 1 || m >= n) return;
-      const double cost = static_cast<double>(m * apart_) + keeping_ +
+      const double cost = static_cast<double>(m) * static_cast<double>(apart_) + keeping_ +
                           best_[of(n - m, s - 1)].cost + best_[of(m, s)].cost;
       if (cost < best.cost) best = {cost, m};
     };
