@@ -34,9 +34,9 @@ void gather_in_one_call_and_in_two(const Comm& comm) {
   }
 }
 
-// Few bytes go along with their number, more do not.
+// Few bytes go along with their number, some more in one message, many behind a meeting.
 void broadcast_few_and_many(const Comm& comm) {
-  for (const std::size_t size : {0, 1, 503, 504, 505, 5000}) {
+  for (const std::size_t size : {0, 1, 167, 168, 169, 511, 512, 513, 5000}) {
     std::string expected;
     for (std::size_t i = 0; i < size; ++i) expected += static_cast<char>('a' + i % 23);
     std::string text = comm.rank() == 2 ? expected : "of another rank";

@@ -120,20 +120,32 @@ void Comm::broadcast(void* data, std::size_t bytes, Rank root) const {
   backend_->broadcast(data, bytes, root);
 }
 
+// Few bytes travel in the meeting itself, some more in one message behind it.
 template <typename Bytes>
 void Comm::broadcast_sized(Bytes& bytes, Rank root) const {
   if (size_ == 1) return;
-  constexpr std::size_t few = 504;
+  constexpr std::size_t few = (Meeting::room - 1) * sizeof(std::int64_t), some = 512;
   struct {
     std::size_t size;
     char first[few];
   } front{bytes.size(), {}};
+  static_assert(sizeof front == Meeting::room * sizeof(std::int64_t));
   if (rank_ == root && !bytes.empty())
     std::memcpy(front.first, bytes.data(), std::min(few, bytes.size()));
   broadcast(&front, sizeof front, root);
-  bytes.resize(front.size);
-  if (!bytes.empty()) std::memcpy(bytes.data(), front.first, std::min(few, bytes.size()));
-  if (bytes.size() > few) broadcast(bytes.data() + few, bytes.size() - few, root);
+  if (front.size <= few) {
+    bytes.resize(front.size);
+    if (!bytes.empty()) std::memcpy(bytes.data(), front.first, bytes.size());
+  } else if (front.size <= some) {
+    char all[some];
+    if (rank_ == root) std::memcpy(all, bytes.data(), front.size);
+    backend_->broadcast(all, front.size, root);
+    bytes.resize(front.size);
+    std::memcpy(bytes.data(), all, front.size);
+  } else {
+    bytes.resize(front.size);
+    broadcast(bytes.data(), bytes.size(), root);
+  }
 }
 
 void Comm::broadcast(std::string& text, Rank root) const { broadcast_sized(text, root); }

@@ -129,6 +129,7 @@ void AggregatedTransport::carry_out_foreseen(ExtentStream& extents, bool writing
 void AggregatedTransport::begin() {
   failure_.reset();
   overlapped_ = false;
+  measured_ = {};
   if (topology_ == nullptr) use_nodes(options_.ranks_per_node);
 }
 
@@ -159,9 +160,15 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
   else
     finish_behind();
   StepTimer timer(report_, Step::wait);
-  std::array<std::int64_t, 1> overlapped{slots_ && slots_->take_overlapped()};
-  agree_on_error(comm_, failure_, overlapped, Reduce::max);
-  overlapped_ = overlapped[0] != 0;
+  const Measured measured = std::exchange(measured_, {});
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - measured.begin;
+  std::array<std::int64_t, 2> all_found{slots_ && slots_->take_overlapped(),
+                                        measured.way ? took.count() : 0};
+  agree_on_error(comm_, failure_, all_found, Reduce::max);
+  overlapped_ = all_found[0] != 0;
+  if (measured.way)
+    measured.way->note_whole(measured.directly, static_cast<double>(all_found[1]) * 1e-9,
+                             static_cast<double>(total.bytes));
 }
 
 // Ranks may name a file differently; what they know of it has to be the same.
@@ -219,9 +226,12 @@ void AggregatedTransport::by_the_quicker_way(const OperationTotal& total, Extent
   if (!ways_) find_ways();
   QuickerWay& way = (*ways_)[writing ? 1 : 0].of(total.mean_piece());
   finish_before_direct();
-  if (way.is_known() && way.is_direct()) {
-    ++direct_operations_;
-    return directly(extents, writing);
+  if (way.is_known()) {
+    measured_ = {&way, way.next_is_direct(options_.patience), std::chrono::steady_clock::now()};
+    if (measured_.directly) {
+      ++direct_operations_;
+      return directly(extents, writing);
+    }
   }
   ++aggregated_operations_;
   set_up(total);
@@ -237,7 +247,8 @@ void AggregatedTransport::by_the_quicker_way(const OperationTotal& total, Extent
     if (is_direct) break;
   }
   if (from >= total.last) return;
-  if (!way.is_direct()) return through_windows(total, extents, from, total.last, writing);
+  if (measured_.way || !way.is_direct())
+    return through_windows(total, extents, from, total.last, writing);
   attempt_into(failure_, [&] {
     StreamBetween rest(extents, from, total.last);
     directly(rest, writing);
@@ -279,8 +290,11 @@ bool AggregatedTransport::try_one_way(QuickerWay& way, const OperationTotal& tot
   }
   // What failed may have moved nothing, and what has little in it tells little.
   const auto bytes = static_cast<double>(whole ? total.bytes : all[3]);
-  if (all[2] == 0 && 2 * bytes >= share)
-    way.note(is_direct, static_cast<double>(all[0]) * 1e-9, bytes);
+  const double seconds = static_cast<double>(all[0]) * 1e-9;
+  if (all[2] == 0 && 2 * bytes >= share) {
+    way.note(is_direct, seconds, bytes);
+    if (whole) way.note_whole(is_direct, seconds, bytes);
+  }
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <future>
 #include <limits>
@@ -111,6 +112,12 @@ class AggregatedTransport : public Transport {
   std::int64_t latency_ = std::numeric_limits<std::int64_t>::max();  // see File; of all ranks
   bool caches_weak_ = false;                                         // on any rank
   std::shared_ptr<KnownWays::OfBoth> ways_;  // once it is needed; equal on all ranks
+  /// The operation at hand goes one way, and is measured.
+  struct Measured {
+    QuickerWay* way = nullptr;  // null: it is not
+    bool directly = false;
+    std::chrono::steady_clock::time_point begin;
+  } measured_;
   std::int64_t direct_operations_ = 0, aggregated_operations_ = 0;
 };
 

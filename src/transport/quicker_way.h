@@ -7,6 +7,10 @@
 // first time pays for memory and connections, and then directly. A direct try ends when it has
 // taken `patience` times as long as windows would have, and all of it goes through windows. Where
 // it was quicker, the next operation tries windows once more: they have all that they need then.
+//
+// Tries are short, and a window of a try waits for all others of it. So from then on whole
+// operations are measured, which needs no meeting of its own, and now and then, ever more rarely,
+// one goes the other way, unless that takes `patience` times as long as far as is known.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +31,25 @@ class QuickerWay {
  public:
   bool is_known() const { return known_; }
   /// As far as is known.
-  bool is_direct() const { return tries_ > 2 && direct_ * margin <= windows_; }
+  bool is_direct() const { return tries_ > 2 && pace(true) * margin <= pace(false); }
   /// The next try; while not known.
   bool tries_directly() const { return tries_ == 2; }
+
+  /// Whether the next whole operation goes directly; once known. Each call is an operation.
+  bool next_is_direct(double patience) {
+    const bool best = is_direct();
+    ++since_;
+    if (since_ <= apart_ || pace(!best) > patience * pace(best)) return best;
+    since_ = 0;
+    apart_ = std::min(2 * apart_, most_apart);
+    return !best;
+  }
+  /// What a whole operation took. One that was slow by chance counts a quarter.
+  void note_whole(bool directly, double seconds, double bytes) {
+    double& known = whole_[directly ? 1 : 0];
+    const double now = seconds / bytes;
+    known = now < known || known == none ? now : 0.75 * known + 0.25 * now;
+  }
 
   /// Seconds that windows would take.
   double expected(double bytes) const { return windows_ * bytes; }
@@ -46,15 +66,24 @@ class QuickerWay {
     known_ = true;
   }
 
-  double bytes_per_second(bool directly) const { return 1 / (directly ? direct_ : windows_); }
+  double bytes_per_second(bool directly) const { return 1 / pace(directly); }
   bool was_tried(bool directly) const { return (directly ? direct_ : windows_) < none; }
 
  private:
   static constexpr double none = std::numeric_limits<double>::infinity();
   // Windows need no locks of a file system's, and do not wear it out.
   static constexpr double margin = 1.2;
+  static constexpr int most_apart = 64;
 
-  double windows_ = none, direct_ = none;  // seconds a byte
+  // Of whole operations where there were any.
+  double pace(bool directly) const {
+    const double tried = directly ? direct_ : windows_, whole = whole_[directly ? 1 : 0];
+    return tried < none && whole < none ? whole : tried;
+  }
+
+  double windows_ = none, direct_ = none;       // seconds a byte, of tries
+  std::array<double, 2> whole_ = {none, none};  // through windows, and directly
+  int since_ = 0, apart_ = 1;                   // operations since one went the other way
   int tries_ = 0;
   bool known_ = false;
 };

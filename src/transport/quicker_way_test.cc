@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace forebay {
 namespace {
 
@@ -43,6 +45,52 @@ TEST(QuickerWay, is_windows_where_the_direct_try_took_too_long) {
   EXPECT_TRUE(way.is_known());
   EXPECT_FALSE(way.is_direct());
   EXPECT_FALSE(way.was_tried(true));
+}
+
+QuickerWay found_direct() {
+  QuickerWay way;
+  for (const bool directly : {false, false, true, false}) way.note(directly, directly ? 0.5 : 1, 1);
+  return way;
+}
+
+/// Of so many whole operations those that went directly, at these seconds a byte.
+std::vector<int> direct_ones(QuickerWay& way, int operations, double windows, double direct) {
+  std::vector<int> found;
+  for (int i = 0; i < operations; ++i) {
+    const bool directly = way.next_is_direct(2);
+    if (directly) found.push_back(i);
+    way.note_whole(directly, directly ? direct : windows, 1);
+  }
+  return found;
+}
+
+TEST(QuickerWay, is_put_right_by_whole_operations_where_tries_misled) {
+  QuickerWay way = found_direct();
+  // Once the other way is tried for a whole operation windows win; then direct ones are tried
+  // again behind 2, 4, 8 others.
+  EXPECT_EQ(direct_ones(way, 20, 0.5, 0.6), (std::vector{0, 4, 9, 18}));
+  EXPECT_FALSE(way.is_direct());
+  EXPECT_DOUBLE_EQ(way.bytes_per_second(false), 2);
+  // When windows get slow the other way comes back, at the latest when it is tried again.
+  direct_ones(way, 100, 3, 0.6);
+  EXPECT_TRUE(way.is_direct());
+}
+
+TEST(QuickerWay, does_not_try_again_what_takes_much_longer) {
+  QuickerWay way = found_direct();
+  EXPECT_EQ(direct_ones(way, 200, 1, 0.1).size(), 200u);
+  way = found_direct();
+  EXPECT_EQ(direct_ones(way, 200, 1, 5).size(), 1u);
+  way.give_up_directly();
+  EXPECT_TRUE(direct_ones(way, 200, 1, 0.1).empty());
+}
+
+TEST(QuickerWay, is_little_moved_by_an_operation_that_was_slow_by_chance) {
+  QuickerWay way = found_direct();
+  direct_ones(way, 10, 1, 0.5);
+  way.note_whole(true, 1, 1);
+  EXPECT_TRUE(way.is_direct());
+  EXPECT_DOUBLE_EQ(way.bytes_per_second(true), 1 / 0.625);
 }
 
 TEST(QuickerWays, are_those_of_sizes_and_directions_and_folders) {
