@@ -133,6 +133,11 @@ TEST_F(EncodedMaps, values_are_read_and_all_is_verified) {
                                                  all = of;
                                                }});
     EXPECT_EQ(check.status, CheckStatus::good);
+    EXPECT_EQ(check.data_files, 2);
+    EXPECT_EQ(check.maps, 2);
+    EXPECT_EQ(check.patterns, 4);
+    EXPECT_EQ(check.slabs, 6);
+    EXPECT_EQ(check.slab_bytes, 3 * 4 * columns);
     EXPECT_GE(check.parts, 20);
     EXPECT_EQ(check.vars[plain].present, 0);
     EXPECT_EQ(told, check.bytes);

@@ -159,6 +159,11 @@ void FileChecker::check_maps() {
   const auto found = file_.maps()->check(options_.decode, [&](Count done) {
     if (options_.progress) options_.progress(done, all_bytes_);
   });
+  result_.data_files = found.files;
+  result_.maps = found.maps;
+  result_.patterns = found.patterns;
+  result_.slabs = found.slabs;
+  result_.slab_bytes = found.bytes;
   const auto& problems = found.problems;
   if (file_.maps()->has_damaged_slot())
     add(Damage::Part::root, std::nullopt,

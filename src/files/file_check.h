@@ -62,6 +62,8 @@ struct FileCheck {
   std::vector<std::string> notes;   ///< worth knowing, and no damage
   /// Verified; parts of decomposed variables' slabs; bytes of chunks and parts as stored.
   Count pages = 0, chunks = 0, parts = 0, bytes = 0;
+  /// Of data files of decomposed variables that are whole, but for parts; bytes of values.
+  Count data_files = 0, maps = 0, patterns = 0, slabs = 0, slab_bytes = 0;
   double seconds = 0;
 };
 

@@ -184,8 +184,8 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
   };
   const auto failed = attempt_to([&] {
     reader_.as_of_newest(which_, [&] {
-      check.problems.clear();
-      check.parts.assign(schema_.vars.size(), {});
+      check = {};
+      check.parts.resize(schema_.vars.size());
       done = 0;
       // The state may tell of any number of files: those that are there are looked into.
       const std::uint32_t files = reader_.state().files;
@@ -206,6 +206,12 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
           for (std::uint32_t n = 0; n < reader_.index(file).maps(); ++n)
             reader_.check_inverse(file, n);
           reader_.check_parts(file, decode, tell);
+          const decomposed::FileIndex& index = reader_.index(file);
+          ++check.files;
+          check.maps += index.maps();
+          check.patterns += index.patterns();
+          check.slabs += index.slab_count();
+          index.for_each_slab([&](const decomposed::Entry& e) { check.bytes += e.bytes; });
         });
       look([&] { reader_.check_roots(); });
     });

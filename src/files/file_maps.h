@@ -44,6 +44,8 @@ struct SlabFacts {
 struct MapsCheck {
   /// What is wrong with data files, a sentence each.
   std::vector<std::string> problems;
+  /// Of data files that are whole, but for parts; bytes of values.
+  Count files = 0, maps = 0, patterns = 0, slabs = 0, bytes = 0;
   struct Parts {
     Count verified = 0, damaged = 0, bytes = 0;  ///< as stored; damaged ones are among them
     std::string problem;                         ///< of the first damaged one

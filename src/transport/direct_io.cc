@@ -54,6 +54,7 @@ class RunWriter {
   void write(Offset offset, std::span<const std::byte> bytes) {
     StepTimer timer(report_, file_.writes_later() ? Step::stage : Step::write);
     file_.write_data_at(offset, bytes);
+    timer.moved(std::ssize(bytes));  // a thread's report has not the file's counters
   }
 
   ByteFile& file_;
@@ -257,6 +258,7 @@ void read_directly(ByteFile& file, ExtentStream& extents, Count hole_threshold, 
     StepTimer timer(report, Step::read);
     const std::size_t got = file.read_at(offset, into);
     std::memset(into.data() + got, 0, into.size() - got);
+    timer.moved(static_cast<Count>(got));
   };
   const bool slow = is_slow(file.least_latency(false));
   RunReader run(read, hole_threshold, extents.summary(), true, direct_call(slow, slow_call));

@@ -12,9 +12,11 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "comm/thread_ranks.h"
 #include "layout/decomposed/data_file.h"
 #include "layout/decomposed/dealt_index.h"
+#include "layout/decomposed/part_order.h"
 #include "transport/direct_io.h"
 
 namespace forebay::decomposed {
@@ -30,8 +32,10 @@ constexpr VarId fixed = 0, by_record = 1;
 /// Data files of two variables, and what each element is.
 class Files {
  public:
-  /// `apart`: each has columns of its own.
-  explicit Files(std::uint32_t files, int maps = 1, bool apart = false) : apart_(apart) {
+  enum class Columns { shared, apart, sorted };
+  /// `apart`: each has columns of its own; `sorted`: the same, in parts in the order of the array.
+  explicit Files(std::uint32_t files, int maps = 1, Columns kind = Columns::shared)
+      : apart_(kind != Columns::shared), sorted_(kind == Columns::sorted) {
     path_ = fs::path(testing::TempDir()) / ("forebay_dealt_" + std::to_string(::getpid()));
     fs::create_directories(folder_of(path_));
     schema_.version = 5;
@@ -98,9 +102,13 @@ class Files {
         std::vector<forebay::Run> runs;
         const Count first = apart_ ? first_of(number) : 0;
         const Count last = apart_ ? first_of(number + 1) : columns;
-        for (Count x = first + static_cast<Count>(random() % 9); x + 3 <= last;
-             x += 4 + static_cast<Count>(random() % (3 * state_.files)))
-          runs.push_back({x, 3});
+        if (sorted_) {
+          for (Count x = first + r; x < last; x += 2) runs.push_back({x, 1});
+        } else {
+          for (Count x = first + static_cast<Count>(random() % 9); x + 3 <= last;
+               x += 4 + static_cast<Count>(random() % (3 * state_.files)))
+            runs.push_back({x, 3});
+        }
         patterns.push_back(make_selected(factored(std::vector{columns}, runs), {}));
       }
     }
@@ -119,9 +127,17 @@ class Files {
             bytes.resize(bytes.size() + 4);
             store_be(bytes.data() + bytes.size() - 4, written(number, m, var, record, x));
           });
-        const Offset at = writer.allocate(std::ssize(bytes));
+        const Count size = std::ssize(bytes);
+        const Offset at = writer.allocate(size);
+        Entry entry{var, record, static_cast<std::uint32_t>(m), map, at, size, 0};
+        if (sorted_) {
+          const std::vector<Pattern> both{patterns[0]->pattern, patterns[1]->pattern};
+          const auto ranks_order = bytes;
+          PartOrder::of(both)->sort(ranks_order, bytes, 4);
+          entry.parts.push_back({size / 4, at, size, 0, hash_of(bytes), true});
+        }
         file->write_at(at, bytes);
-        writer.add({var, record, static_cast<std::uint32_t>(m), map, at, std::ssize(bytes), 0});
+        writer.add(entry);
       });
     }
     for (std::uint32_t r = 0; r < 2; ++r)
@@ -134,7 +150,7 @@ class Files {
     state_.roots += writer.change();
   }
 
-  bool apart_;
+  bool apart_, sorted_;
   std::string path_;
   Schema schema_;
   State state_;
@@ -228,7 +244,7 @@ TEST(DealtIndex, keepers_share_files_and_askers) {
 // many files there are.
 TEST(DealtIndex, only_who_may_have_what_is_wanted_is_asked) {
   const std::uint32_t files = 12;
-  const Files all(files, 1, true);
+  const Files all(files, 1, Files::Columns::apart);
   for (const std::uint32_t few : {0U, 100U}) {
     run_as_threads(4, [&](const Comm& comm) {
       Report report;
@@ -318,6 +334,40 @@ TEST(DealtIndex, slabs_and_plans_come_in_messages_that_there_is_room_for) {
           EXPECT_LE(dealt.most_held(), 2 * (memory / 8) + of_a_record);
         });
       }
+    }
+}
+
+// One file's index may be held. How a map's parts are sorted is known from the first slab; where
+// memory is not for the orders of all files, each of these is looked into once for many slabs.
+TEST(DealtIndex, who_reads_sorted_parts_loads_each_index_once_for_many_slabs) {
+  const std::uint32_t files = 3;
+  const Files all(files, 1, Files::Columns::sorted);
+  const std::vector<Asked> dense(5, {by_record, 0, records, 1}),
+      sparse(5, {by_record, 0, records, 60});
+  for (const bool much : {false, true})
+    for (const int ranks : {1, 2, 3}) {
+      run_as_threads(ranks, [&](const Comm& comm) {
+        Report report;
+        ReaderOptions options;
+        options.index_memory = much ? 1 << 20 : 16 << 10;
+        options.most_files = 1;
+        options.parts.cache_bytes = 0;
+        Reader reader(all.schema(), all.path(), read_directly, options, comm.rank(), report);
+        reader.use(all.state());
+        DealtIndex dealt(comm, all.schema(), reader, 1 << 20);
+        const auto loads = [&](const std::vector<Asked>& asked) {
+          const Asker asker(all, asked);
+          const std::int64_t before = reader.indexes_loaded();
+          ranks > 1 ? dealt.read(asker.wanted()) : reader.read(asker.wanted());
+          EXPECT_EQ(asker.wrong(), 0) << "rank " << comm.rank() << " of " << ranks;
+          return reader.indexes_loaded() - before;
+        };
+        const std::int64_t first = loads(dense), second = loads(sparse);
+        if (ranks == 2) return;  // the first one has two files to answer for
+        if (much) EXPECT_LE(first, ranks == 1 ? 3 * files : 1 + files);  // slabs, plans, orders
+        if (much) EXPECT_LE(second, ranks == 1 ? 2 * files : 1);
+        EXPECT_LE(second, 5 * files);  // of 15 slabs in each
+      });
     }
 }
 

@@ -107,7 +107,11 @@ std::shared_ptr<const PartOrder> SlabEncoder::order_of(const Work& work, const P
     if (share.elements != blob->elements || !patterns_.contains(blob->pattern)) return nullptr;
     keys.push_back(blob->pattern);
   }
-  return orders_.of(keys, [&](std::size_t i) { return packer_.unpack(patterns_.at(keys[i])); });
+  std::size_t i = 0;
+  return orders_.of(std::as_bytes(std::span(keys)), [&]() -> std::optional<Pattern> {
+    if (i == keys.size()) return std::nullopt;
+    return packer_.unpack(patterns_.at(keys[i++]));
+  });
 }
 
 // All ranks plan the same, and so come here, or do not.

@@ -109,19 +109,20 @@ void PartOrder::unsort(std::span<const std::byte> from, std::span<std::byte> to,
   });
 }
 
-std::shared_ptr<const PartOrder> PartOrders::of(std::span<const Key> keys,
-                                                const PatternOf& pattern) {
-  const auto bytes = std::as_bytes(keys);
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+std::shared_ptr<const PartOrder> PartOrders::of(std::span<const std::byte> name,
+                                                const NextPattern& next) {
+  const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
   const Key key{hash.low64, hash.high64};
   const auto found = std::lower_bound(known_.begin(), known_.end(), key,
                                       [](const auto& a, const Key& b) { return a.first < b; });
   if (found != known_.end() && found->first == key) return found->second;
   std::vector<Pattern> patterns;
   std::size_t runs = 0;
-  for (std::size_t i = 0; i < keys.size() && runs <= most_runs_; ++i) {
-    patterns.push_back(pattern(i));
-    runs += patterns.back().runs.size();
+  while (runs <= most_runs_) {
+    auto pattern = next();
+    if (!pattern) break;
+    runs += pattern->runs.size();
+    patterns.push_back(std::move(*pattern));
   }
   auto order = runs <= most_runs_ ? PartOrder::of(patterns, most_runs_) : nullptr;
   const Count its = (order ? order->memory() : 0) + static_cast<Count>(sizeof known_[0]);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,7 +57,7 @@ class PartOrder {
   Count levels_ = 1, elements_ = 0;
 };
 
-/// Those that were found, by the patterns' keys; forgets all rather than hold more.
+/// Those that were found, by a name; forgets all rather than hold more.
 class PartOrders {
  public:
   /// `most_runs`: a part of more stays as it is. While an order is made that takes about 64 bytes
@@ -64,9 +65,10 @@ class PartOrders {
   explicit PartOrders(Count most_bytes, std::size_t most_runs = PartOrder::most_runs)
       : most_bytes_(most_bytes), most_runs_(most_runs) {}
 
-  /// `pattern(i)` is the one of the i-th key, and asked for where that order is not known.
-  using PatternOf = std::function<Pattern(std::size_t)>;
-  std::shared_ptr<const PartOrder> of(std::span<const Key> keys, const PatternOf& pattern);
+  /// `name` says which patterns those are. `next()`, asked where that order is not known, is one of
+  /// them after another, then nothing.
+  using NextPattern = std::function<std::optional<Pattern>()>;
+  std::shared_ptr<const PartOrder> of(std::span<const std::byte> name, const NextPattern& next);
 
  private:
   Count most_bytes_, bytes_ = 0;

@@ -100,14 +100,16 @@ TEST(PartOrder, orders_are_made_once_and_forgotten_rather_than_that_memory_grows
   const auto patterns = patterns_of({2, 8}, 2, {{0, 2}, {1, 3}, {5}, {4}});
   const std::vector<Key> keys{{1, 1}, {2, 2}, {3, 3}, {4, 4}};
   int asked = 0;
-  const auto pattern = [&](std::size_t first) {
-    return [&, first](std::size_t i) {
+  const auto pattern = [&](std::size_t first, std::size_t count) {
+    return [&, at = first, end = first + count]() mutable -> std::optional<Pattern> {
+      if (at == end) return std::nullopt;
       ++asked;
-      return patterns[first + i];
+      return patterns[at++];
     };
   };
   const auto get = [&](PartOrders& orders, std::size_t first, std::size_t count) {
-    return orders.of(std::span(keys).subspan(first, count), pattern(first));
+    const auto name = std::as_bytes(std::span(keys).subspan(first, count));
+    return orders.of(name, pattern(first, count));
   };
   PartOrders orders(1 << 20);
   const auto once = get(orders, 0, 2);

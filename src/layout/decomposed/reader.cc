@@ -1,6 +1,7 @@
 #include "layout/decomposed/reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <future>
 #include <numeric>
@@ -16,6 +17,7 @@ namespace forebay::decomposed {
 namespace {
 
 constexpr std::size_t most_late = 1024;
+constexpr std::size_t most_places = 64;        // of variables and records, whose slabs are held
 constexpr Count most_readers = 4;              // threads of a rank that wait for a slow store
 constexpr Count memory_of_a_reader = 4 << 20;  // about
 
@@ -253,6 +255,22 @@ std::vector<Slab> Reader::slabs_of(VarId var, Count record) {
   return slabs;
 }
 
+// File by file: where memory is for one index alone, each is loaded once for all of them.
+std::vector<std::vector<Slab>> Reader::slabs_of(std::span<const Wanted> wanted) {
+  std::vector<std::vector<Slab>> all(wanted.size());
+  const auto name = [&](const Wanted& w) {
+    return "variable " + schema_.vars[static_cast<std::size_t>(w.request->var)].name;
+  };
+  for (std::uint32_t file = 0; file < state_.files; ++file)
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const Wanted& w = wanted[i];
+      naming(name(w), [&] { add_slabs(file, w.request->var, w.part.record, all[i]); });
+    }
+  naming(name(wanted.front()), [&] { check_roots(); });
+  for (std::vector<Slab>& slabs : all) std::stable_sort(slabs.begin(), slabs.end(), is_newer);
+  return all;
+}
+
 RootsFound Reader::roots_of(std::uint32_t file) {
   RootsFound found;
   found.add(loaded(file).reader, file);
@@ -309,7 +327,7 @@ void Reader::check_parts(std::uint32_t number, bool decode, const TellOfPart& te
              if (slab.bytes / size_of(schema_.vars[var].type) != index.elements(slab.map))
                throw_other_bytes(number, schema_.vars[var]);
              const SlabCoding& coding = codings_.of(schema_.vars[var]);
-             if (part.sorted) order(number, index.map(slab.map), part, begin);
+             if (part.sorted) order(number, slab.map, index.identity(slab.map), part, begin);
              raw.resize(static_cast<std::size_t>(coding.info(part.elements).bytes()));
              decode_part(*data.file, part, coding, stored, raw, workspace);
            }));
@@ -553,29 +571,31 @@ void Reader::read_slab(const Slab& slab, const Variable& var, ExtentStream& exte
   const std::shared_ptr<File> file = opened(slab.file).file;  // orders may close others
   if (slab.entry.parts.empty()) return read_(*file, extents, options_.hole_threshold, report_);
   const auto order_of = [&](const StoredPart& part, Count begin) {
-    const FileIndex& its = index(slab.file);
-    require_same(slab.file, slab.entry.map, slab.map);
-    return order(slab.file, its.map(slab.entry.map), part, begin);
+    return order(slab.file, slab.entry.map, slab.map, part, begin);
   };
   parts_.read(*file, slab.file, slab.entry, codings_.of(var), order_of, extents);
 }
 
-// It has the whole blobs of several ranks, which the index tells of.
-std::shared_ptr<const PartOrder> Reader::order(std::uint32_t file, const Map& map,
-                                               const StoredPart& part, Count begin) {
-  std::vector<Key> keys;
-  std::vector<std::uint32_t> numbers;
+// It has the whole blobs of several ranks, which the index tells of: that is looked into where the
+// same part of another slab by that map has not been met.
+std::shared_ptr<const PartOrder> Reader::order(std::uint32_t file, std::uint32_t map,
+                                               const Key& key, const StoredPart& part,
+                                               Count begin) {
+  std::size_t member = 0;
   Count at = 0;
-  for (const Member& member : map) {
-    const StoredPattern& stored = index(file).pattern(member.pattern);
-    if (at >= begin + part.elements) break;
-    if (at >= begin) {
-      keys.push_back(stored.key);
-      numbers.push_back(member.pattern);
+  const auto next = [&]() -> std::optional<Pattern> {
+    if (member == 0) require_same(file, map, key);
+    const Map& its = index(file).map(map);
+    while (member < its.size() && at < begin + part.elements) {
+      const std::uint32_t number = its[member++].pattern;
+      if (std::exchange(at, at + index(file).pattern(number).elements) >= begin)
+        return pattern(file, number);
     }
-    at += stored.elements;
-  }
-  auto found = orders_.of(keys, [&](std::size_t i) { return pattern(file, numbers[i]); });
+    return std::nullopt;
+  };
+  const std::array<std::uint64_t, 4> name{key.low, key.high, static_cast<std::uint64_t>(begin),
+                                          static_cast<std::uint64_t>(part.elements)};
+  auto found = orders_.of(std::as_bytes(std::span(name)), next);
   if (!found || found->elements() != part.elements)
     damaged(data_path(path_, file) + ": the part of a slab at byte " + std::to_string(part.offset) +
             " cannot have been sorted");
@@ -589,18 +609,25 @@ void Reader::require_same(std::uint32_t file, std::uint32_t map, const Key& key)
     damaged(data_path(path_, file) + " was written again while it was read");
 }
 
-// What waits may be of other variables: what goes wrong with that names them.
+// Plans that wait take no more memory than one may, but for those of one part; most slabs share
+// one. What waits may be of other variables: what goes wrong with that names them.
 bool Reader::read_by(const Request& request, const Part& part, std::span<const Slab> slabs,
                      const PlanOf& plan_of) {
-  std::optional<Late> late;
+  std::vector<Late> late;
   const bool fits = naming("variable " + schema_.vars[static_cast<std::size_t>(request.var)].name,
-                           [&] { return read_or_keep(request, part, slabs, plan_of, late); });
-  if (late) read_later(std::move(*late));
+                           [&] { return find_late(request, part, slabs, plan_of, late); });
+  for (Late& l : late) {
+    const bool shared = !late_.empty() && late_.back().pieces.data() == l.pieces.data();
+    late_pieces_ += shared ? 0 : l.pieces.size();
+    if (l.encoded) late_pieces_ += l.encoded->entry.parts.size();
+    late_.push_back(std::move(l));
+  }
+  if (late_.size() >= most_late || late_pieces_ > most_pieces()) read_late();
   return fits;
 }
 
-bool Reader::read_or_keep(const Request& request, const Part& part, std::span<const Slab> slabs,
-                          const PlanOf& plan_of, std::optional<Late>& late) {
+bool Reader::find_late(const Request& request, const Part& part, std::span<const Slab> slabs,
+                       const PlanOf& plan_of, std::vector<Late>& late) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(request.var)];
   const Destination to{request, var, part.memory};
   const Selected& what = *part.what;
@@ -609,43 +636,35 @@ bool Reader::read_or_keep(const Request& request, const Part& part, std::span<co
   if (!find_uses(slabs, var, what, plan_of, uses)) return false;
   if (uses.covered() < what.elements) fill(to, what);
   if (uses.empty()) return true;
-  const auto stream_of = [&](std::span<const Piece> its, Offset begin, Count unit) {
-    return PieceStream(its, uses.levels(), what, to, begin, unit);
+  const auto encoded = [](const Slab& slab) {
+    return slab.entry.parts.empty() ? std::nullopt : std::optional(slab);
   };
-  if (const auto& plan = uses.plan()) {
+  if (const auto plan = uses.plan()) {
     const Slab& slab = uses.slab(0);
-    const bool encoded = !slab.entry.parts.empty();
-    if (late_ && !encoded) {
-      late = {slab.file, slab.entry.offset, plan, &request, part};
-      return true;
-    }
-    auto stream = stream_of(plan->pieces, encoded ? 0 : slab.entry.offset, request.element_size);
-    read_slab(slab, var, stream);
+    const Offset begin = slab.entry.parts.empty() ? slab.entry.offset : 0;
+    late.push_back({slab.file, begin, request.element_size, plan, plan->pieces, uses.levels(),
+                    encoded(slab), &request, part});
     return true;
   }
-  std::vector<Piece>& pieces = uses.pieces();
-  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+  const auto pieces = std::make_shared<std::vector<Piece>>(std::move(uses.pieces()));
+  std::sort(pieces->begin(), pieces->end(), [](const Piece& a, const Piece& b) {
     return std::pair(a.file, a.place) < std::pair(b.file, b.place);
   });
-  for (std::size_t i = 0, end = 0; i < pieces.size(); i = end) {
-    const std::uint32_t file = pieces[i].file;
-    while (end < pieces.size() && pieces[end].file == file) ++end;
-    auto stream = stream_of(std::span(pieces).subspan(i, end - i), 0, 1);
-    if (file < state_.files)
-      read_(*opened(file).file, stream, options_.hole_threshold, report_);
-    else
-      read_slab(uses.slab(file - state_.files), var, stream);
+  for (std::size_t i = 0, end = 0; i < pieces->size(); i = end) {
+    const std::uint32_t file = (*pieces)[i].file;
+    while (end < pieces->size() && (*pieces)[end].file == file) ++end;
+    const Slab* const slab = file < state_.files ? nullptr : &uses.slab(file - state_.files);
+    late.push_back({slab ? slab->file : file, 0, 1, pieces,
+                    std::span<const Piece>(*pieces).subspan(i, end - i), uses.levels(),
+                    slab ? encoded(*slab) : std::nullopt, &request, part});
   }
   return true;
 }
 
-// Plans that wait take no more memory than one may; most slabs share one.
-void Reader::read_later(Late late) {
-  const bool shared = !late_->empty() && late_->back().plan == late.plan;
-  const std::size_t more = shared ? 0 : late.plan->pieces.size();
-  if (late_->size() == most_late || late_pieces_ + more > most_pieces()) read_late();
-  late_pieces_ += late_->empty() ? late.plan->pieces.size() : more;
-  late_->push_back(std::move(late));
+Reader::PieceStream Reader::stream_of(const Late& late) const {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(late.request->var)];
+  const Destination to{*late.request, var, late.part.memory};
+  return {late.pieces, late.levels, *late.part.what, to, late.begin, late.unit};
 }
 
 std::string Reader::names_of(std::span<const Late> late) const {
@@ -663,24 +682,30 @@ std::string Reader::names_of(std::span<const Late> late) const {
 // Where calls are quick each slab's pieces are read by themselves: what lies between two of them
 // would cost more than a call.
 void Reader::read_late() {
-  std::vector<Late> late = std::exchange(*late_, {});
+  std::vector<Late> late = std::exchange(late_, {});
   late_pieces_ = 0;
+  // Slabs with a codec by their maps, which have orders in common.
   const auto place_of = [](const Late& l) {
-    return std::tuple(l.file, l.begin, l.plan->pieces.front().place);
+    const auto place = std::pair(l.begin + l.pieces.front().place * l.unit, Offset{0});
+    if (!l.encoded) return std::tuple(l.file, std::uint32_t{0}, place);
+    const Entry& e = l.encoded->entry;
+    return std::tuple(l.file, e.map + 1, std::pair(e.parts.front().offset, place.first));
   };
   std::sort(late.begin(), late.end(),
             [&](const Late& a, const Late& b) { return place_of(a) < place_of(b); });
   for (std::size_t i = 0, end = 0; i < late.size(); i = end) {
+    if (late[i].encoded) {
+      const Variable& var = schema_.vars[static_cast<std::size_t>(late[i].request->var)];
+      auto stream = stream_of(late[i]);
+      naming(names_of({&late[i], 1}), [&] { read_slab(*late[i].encoded, var, stream); });
+      end = i + 1;
+      continue;
+    }
     const std::uint32_t number = late[i].file;
     File& file = *naming(names_of({&late[i], 1}), [&] { return opened(number).file; });
     std::vector<PieceStream> streams;
-    for (; end < late.size() && late[end].file == number; ++end) {
-      const Late& l = late[end];
-      const Variable& var = schema_.vars[static_cast<std::size_t>(l.request->var)];
-      const Destination to{*l.request, var, l.part.memory};
-      streams.emplace_back(l.plan->pieces, l.plan->levels, *l.part.what, to, l.begin,
-                           l.request->element_size);
-    }
+    for (; end < late.size() && late[end].file == number && !late[end].encoded; ++end)
+      streams.push_back(stream_of(late[end]));
     const auto its = std::span<const Late>(late).subspan(i, end - i);
     if (options_.in_bulk || is_slow(file.least_latency(false))) {
       read_in_bulk(file, its, streams);
@@ -739,11 +764,11 @@ void Reader::read_part(const Wanted& wanted, std::span<const Slab> slabs) {
 
 void Reader::read(std::span<const Wanted> wanted) {
   Batch batch(*this);
-  for (const Wanted& w : wanted) {
-    const VarId id = w.request->var;
-    const auto slabs = naming("variable " + schema_.vars[static_cast<std::size_t>(id)].name,
-                              [&] { return slabs_of(id, w.part.record); });
-    read_part(w, slabs);
+  while (!wanted.empty()) {
+    const auto some = wanted.first(std::min(wanted.size(), most_places));
+    const auto slabs = slabs_of(some);
+    for (std::size_t i = 0; i < some.size(); ++i) read_part(some[i], slabs[i]);
+    wanted = wanted.subspan(some.size());
   }
   batch.carry_out();
 }

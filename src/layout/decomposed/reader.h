@@ -103,16 +103,13 @@ class Reader {
   PlanCache& plans() { return plans_; }
   /// Of one plan.
   std::size_t most_pieces() const;
-  /// While there is one, what read_by() is to read of slabs without a codec waits for carry_out():
-  /// where a store answers slowly neighbours in a file are read together, whatever variables they
-  /// are of. Requests outlive it.
+  /// What read_by() is to read waits for carry_out(), then comes data file by data file: the index
+  /// that tells how parts are sorted is loaded once for all, and where a store answers slowly
+  /// neighbours are read together, whatever variables they are of. Requests outlive it.
   class Batch {
    public:
-    explicit Batch(Reader& reader) : reader_(reader) {
-      reader_.late_.emplace();
-      reader_.late_pieces_ = 0;
-    }
-    ~Batch() { reader_.late_.reset(); }
+    explicit Batch(Reader& reader) : reader_(reader) { reader_.late_pieces_ = 0; }
+    ~Batch() { reader_.late_.clear(); }
     Batch(const Batch&) = delete;
     Batch& operator=(const Batch&) = delete;
     void carry_out() { reader_.read_late(); }
@@ -120,8 +117,8 @@ class Reader {
    private:
     Reader& reader_;
   };
-  /// Reads a part by all of its slabs, newest first; errors name the variable. False: its pieces
-  /// are more than may be, and nothing was read; it has to be halved.
+  /// Within a batch. Reads a part by all of its slabs, newest first; errors name the variable.
+  /// False: its pieces are more than may be, and nothing was read; it has to be halved.
   using PlanOf = std::function<std::shared_ptr<const Plan>(const Slab& slab)>;
   bool read_by(const Request& request, const Part& part, std::span<const Slab> slabs,
                const PlanOf& plan_of);
@@ -186,11 +183,15 @@ class Reader {
   class PieceStream;
   class ManyPieces;
   class Uses;
-  /// A slab that will be read by a plan.
+  /// What will be read: of one slab, or of several without a codec.
   struct Late {
     std::uint32_t file;
-    Offset begin;
-    std::shared_ptr<const Plan> plan;
+    Offset begin;  // places count `unit` bytes from here on
+    Count unit;
+    std::shared_ptr<const void> owner;  // of the pieces
+    std::span<const Piece> pieces;
+    Levels levels;
+    std::optional<Slab> encoded;
     const Request* request;
     Part part;
   };
@@ -204,17 +205,18 @@ class Reader {
   void collect_by_patterns(std::uint32_t file, std::uint32_t map, const Pattern& target,
                            const AddPiece& add);
   void collect_by_inverse(std::uint32_t file, std::uint32_t map, Plan& plan, const AddPiece& add);
+  std::vector<std::vector<Slab>> slabs_of(std::span<const Wanted> wanted);
   void read_part(const Wanted& wanted, std::span<const Slab> slabs);
   bool find_uses(std::span<const Slab> slabs, const Variable& var, const Selected& what,
                  const PlanOf& plan_of, Uses& uses);
   [[noreturn]] void throw_other_bytes(std::uint32_t file, const Variable& var) const;
   void read_slab(const Slab& slab, const Variable& var, ExtentStream& extents);
-  std::shared_ptr<const PartOrder> order(std::uint32_t file, const Map& map, const StoredPart& part,
-                                         Count begin);
+  std::shared_ptr<const PartOrder> order(std::uint32_t file, std::uint32_t map, const Key& key,
+                                         const StoredPart& part, Count begin);
   void require_same(std::uint32_t file, std::uint32_t map, const Key& key);
-  bool read_or_keep(const Request& request, const Part& part, std::span<const Slab> slabs,
-                    const PlanOf& plan_of, std::optional<Late>& late);
-  void read_later(Late late);
+  bool find_late(const Request& request, const Part& part, std::span<const Slab> slabs,
+                 const PlanOf& plan_of, std::vector<Late>& late);
+  PieceStream stream_of(const Late& late) const;
   std::string names_of(std::span<const Late> late) const;
   void read_late();
   void read_in_bulk(File& file, std::span<const Late> late, std::span<const PieceStream> streams);
@@ -238,8 +240,8 @@ class Reader {
   PartOrders orders_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> damaged_inverses_;  // file, hash
   std::list<Opened> files_;                                             // the one used last first
-  std::optional<std::vector<Late>> late_;
-  std::size_t late_pieces_ = 0;   // of their plans
+  std::vector<Late> late_;
+  std::size_t late_pieces_ = 0;   // of them, and parts
   std::set<std::uint32_t> seen_;  // data files, where caches are weak
   PlanCache plans_;
   std::int64_t plans_made_ = 0, plans_found_ = 0, indexes_loaded_ = 0;

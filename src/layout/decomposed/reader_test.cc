@@ -179,12 +179,18 @@ TEST_F(ReaderTest, where_calls_are_slow_much_is_read_by_several_threads) {
   };
   const std::vector wanted{filled(1, 6, 10), filled(0, columns, 11), filled(1, 6, 10)};
   for (const int threads : {2, 3}) {
+    report_.timeline = std::make_shared<Timeline>(4096);
     slow.index_memory = Count{threads} * (4 << 20);
     reader_ = std::make_unique<Reader>(schema_, path_, count, slow, 0, report_);
     use(1, 1, writer_->change());
     calls = 0;
     EXPECT_EQ(read({0, 1, 0}), wanted);
     EXPECT_EQ(calls, threads);
+    Count told = 0;
+    for (const TimeSpan& span : report_.timeline->spans())
+      if (span.step == Step::read) told += span.bytes;
+    // Who reads one twice reads it by one call.
+    EXPECT_EQ(told, 4 * (6 + columns + (threads == 3 ? 6 : 0)));
   }
   const auto fails = [](ByteFile&, ExtentStream& extents, Count, Report&) {
     if (extents.summary().bytes == 4 * columns) throw Error(Errc::eio, "the disk is broken");

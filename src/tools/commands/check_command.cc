@@ -84,6 +84,14 @@ std::string readable_text(const FileCheck& check) {
   return text;
 }
 
+// What was looked into of data files: their index says where slabs lie, and of whose elements.
+std::string data_files_text(const FileCheck& check) {
+  return fmt::format("  verified {}: state, roots, {} of {}, {} of {}\n",
+                     counted(check.data_files, "data file"), counted(check.maps, "map"),
+                     counted(check.patterns, "pattern"), counted(check.slabs, "slab"),
+                     friendly_size(check.slab_bytes));
+}
+
 std::string check_text(const FileCheck& check, bool decoded) {
   std::string text = printable(check.path) + ": " + name_of(check.status) + "\n";
   if (check.status == CheckStatus::unreadable) {
@@ -96,6 +104,7 @@ std::string check_text(const FileCheck& check, bool decoded) {
     text += "  " + place + (place.empty() ? "" : ": ") + printable(damage.problem) + "\n";
   }
   if (check.status == CheckStatus::damaged) text += readable_text(check);
+  if (check.data_files > 0) text += data_files_text(check);
   if (check.chunked) {
     text += fmt::format("  verified {} of {}, {}{}\n", counted(check.chunks, "chunk"),
                         friendly_size(check.bytes), counted(check.pages, "page"),
@@ -161,6 +170,12 @@ Json check_json(const FileCheck& check, bool decoded) {
   }
   if (!check.chunked && check.parts > 0)
     json["verified"] = {{"parts", check.parts}, {"bytes", check.bytes}, {"decoded", decoded}};
+  if (check.data_files > 0)
+    json["verified"]["data_files"] = {{"files", check.data_files},
+                                      {"maps", check.maps},
+                                      {"patterns", check.patterns},
+                                      {"slabs", check.slabs},
+                                      {"bytes", check.slab_bytes}};
   json["notes"] = check.notes;
   return json;
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "dataset/dataset.h"
+#include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "tools/application.h"
 #include "tools/commands.h"
@@ -116,6 +117,27 @@ TEST_F(CheckCommandTest, a_good_file_is_ok) {
   EXPECT_EQ(status_, exit_done);
   EXPECT_EQ(text.find(path_ + ": ok\n  verified 6 chunks of "), 0u) << text;
   EXPECT_NE(text.find(", 1 page; all decoded\n"), std::string::npos) << text;
+}
+
+TEST_F(CheckCommandTest, what_is_verified_of_decomposed_variables_is_said) {
+  const std::string path = path_ + ".slabs";
+  auto ds = Dataset::create(Comm(), path, 5, false, {{"layout", "decomposed"}});
+  const DimId x = ds->def_dim("x", 2000);
+  ds->def_var("a", Type::float32, std::array{x});
+  ds->def_var("b", Type::float32, std::array{x});
+  ds->enddef();
+  std::vector<float> values(2000, 1);
+  for (const VarId var : {0, 1}) put(*ds, var, {{0}, {2000}, {}}, Type::float32, values.data());
+  ds->close();
+  const std::string text = run({"check", path});
+  EXPECT_EQ(text.find(path + ": ok\n  verified 1 data file: state, roots, 1 map of 1 pattern, "
+                             "2 slabs of 15.6 KiB\n"),
+            0u)
+      << text;
+  const auto json = nlohmann::json::parse(run({"check", "--json", path}))["files"][0];
+  EXPECT_EQ(json["verified"]["data_files"]["slabs"], 2);
+  EXPECT_EQ(json["verified"]["data_files"]["bytes"], 16000);
+  delete_file(path);
 }
 
 TEST_F(CheckCommandTest, damaged_chunks_are_all_listed) {
