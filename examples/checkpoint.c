@@ -62,7 +62,7 @@ static void gradient(int store, double* u, double* adjoint) {
   int64_t model = 0, left = steps, from, to;
   int action, advanced = 0, kept = 0;
   do {
-    check(forebay_checkpoint_next(store, model, left, &action, &from, &to));
+    check(forebay_schedule_next(store, model, left, &action, &from, &to));
     switch (action) {
       case FOREBAY_ADVANCE:
         for (; model < to; ++model, ++advanced) step(u);

@@ -121,8 +121,8 @@ FOREBAY_EXPORT extern int forebay_checkpoint_close(int store, int keep);
 #define FOREBAY_DROP 3
 #define FOREBAY_TURN 4
 #define FOREBAY_DONE 5
-FOREBAY_EXPORT extern int forebay_checkpoint_next(int store, int64_t model, int64_t adjoint,
-                                                  int* action, int64_t* from, int64_t* to);
+FOREBAY_EXPORT extern int forebay_schedule_next(int store, int64_t model, int64_t adjoint,
+                                                int* action, int64_t* from, int64_t* to);
 
 #if defined(__cplusplus)
 }

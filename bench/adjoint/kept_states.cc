@@ -144,8 +144,8 @@ void KeptStates::drop(std::int64_t step) { check(forebay_checkpoint_drop(store_,
 AdjointAction KeptStates::next(const AdjointState& at) {
   int kind = 0;
   AdjointAction action;
-  check(forebay_checkpoint_next(store_, at.model, at.adjoint.value_or(-1), &kind, &action.from,
-                                &action.to));
+  check(forebay_schedule_next(store_, at.model, at.adjoint.value_or(-1), &kind, &action.from,
+                              &action.to));
   action.kind = static_cast<AdjointAction::Kind>(kind);
   return action;
 }

@@ -31,7 +31,7 @@ class KeptStates {
   void restore(std::int64_t step, State& state);
   void drop(std::int64_t step);
   void expect(const std::vector<std::int64_t>& steps);
-  /// Collective. What forebay_checkpoint_next says.
+  /// Collective. What forebay_schedule_next says.
   AdjointAction next(const AdjointState& at);
 
   double store_seconds = 0, restore_seconds = 0;  ///< of this rank

@@ -45,6 +45,8 @@ the machine does meets all of them alike; the figures are medians over the round
 HDF5 and codec-limit know the compressed arrays: checkerboard2d, flash, pandana. Those run forebay-chunked, hdf5 and
 codec-limit unless --backends says otherwise, the other workloads forebay, pnetcdf, pnetcdf-hints, append and limit.
 The suites have backends of their own (bench_staging.py); names of workloads choose among theirs.
+`./dev bench adjoint | patches | patches-python | groups | capture-sizes FILE --grid PxPyPz | extrapolated SIZES` are
+programs of their own, each with options of its own.
 "memory +MiB" is the largest growth of a rank's resident memory while it was timed: what a library takes beyond the
 program's own buffers.
 """

@@ -19,6 +19,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -65,6 +66,14 @@ class StateInfo(NamedTuple):
 _BOOLS = ".bool"
 
 
+def _is_pattern(name: str) -> bool:
+    return any(character in name for character in "*?[")
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "nothing"
+
+
 class _States(MutableMapping):
     """The states of one kind: dicts of arrays by step. Iteration goes from the first step to the last."""
 
@@ -72,6 +81,8 @@ class _States(MutableMapping):
         self._store = store
         self._codec = codec
         self._adjoint = adjoint
+        # Names that the first state of the model must have.
+        self._expected = [] if adjoint or not isinstance(codec, Mapping) else [n for n in codec if not _is_pattern(n)]
 
     def __setitem__(self, step: int, state: Mapping[str, Any]) -> None:
         given = []
@@ -79,6 +90,12 @@ class _States(MutableMapping):
         bools = [name for name, array in arrays.items() if array.dtype == np.bool_]
         if _BOOLS in arrays:
             raise ValueError(f"an array cannot have the name {_BOOLS!r}")
+        unknown = [name for name in self._expected if name not in arrays]
+        if unknown:
+            raise ValueError(
+                f"codec names {_quoted(unknown)}, and the first state has {_quoted(arrays)}: "
+                "where only later states, or those of the adjoint, have such an array, write a pattern, 'name*'"
+            )
         if bools:
             arrays[_BOOLS] = np.frombuffer("\0".join(bools).encode(), "S1")
         for name, array in arrays.items():
@@ -87,9 +104,14 @@ class _States(MutableMapping):
             number = type_number(array.dtype)
             given.append((name, number, list(array.shape), self._codec_of(name), array.view(DTYPES[number])))
         self._store.put(operator.index(step), self._adjoint, given)
+        self._expected = []
 
     def _codec_of(self, name: str) -> str | None:
-        return self._codec.get(name) if isinstance(self._codec, Mapping) else self._codec
+        if not isinstance(self._codec, Mapping):
+            return self._codec
+        if name in self._codec:
+            return self._codec[name]
+        return next((words for match, words in self._codec.items() if fnmatchcase(name, match)), None)
 
     def __getitem__(self, step: int) -> dict[str, np.ndarray]:
         if step not in self:
@@ -131,9 +153,9 @@ class Store(_States):
     """The checkpoints `name`, the path of their files, by step: dicts of arrays. What is there already is found again.
 
     `memory`, `fast`, `fast_bytes`, `directory`, `directory_bytes`: the tiers (checkpoint_memory, checkpoint_fast, …).
-    `codec`: of all arrays, or of each by its name, those that no state has, too; without it that of XML and
-    FOREBAY_HINTS. `comm`: an mpi4py communicator of ranks that open and close together, and have the same steps
-    afterwards.
+    `codec`: of all arrays, or of each by its name, or by a pattern ("kept.*") for arrays that not all states have. A
+    name that the model's first state lacks is an error. Without a codec that of XML and FOREBAY_HINTS holds.
+    `comm`: an mpi4py communicator of ranks that open and close together, and have the same steps afterwards.
 
     Leaving a `with` removes the files; close(keep=True) leaves them.
     """

@@ -55,6 +55,24 @@ def test_what_is_kept_is_found_again(tmp_path):
         np.testing.assert_array_equal(again.adjoint[3]["x"], np.arange(5) * 2)
 
 
+def test_a_codec_of_what_the_first_state_does_not_have_is_refused(tmp_path):
+    state = {"T": np.zeros(20000), "S": np.ones(3)}
+    with checkpoints.Store(tmp_path / "run", codec={"T": "none", "tmep": "deflate", "s": "none"}) as store:
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"'tmep', 's', and the first state has 'T', 'S'"):
+                store[0] = state
+        assert not store
+    codec = {"T": "none", "adjoint_*": "zfp:accuracy=1e-2", "T*": "deflate"}
+    with checkpoints.Store(tmp_path / "run", codec=codec) as store:
+        store.adjoint[1] = {"adjoint_T": np.sin(np.arange(20000) / 50)}
+        store[0] = state
+        store[1] = {"later": np.ones(3), "T2": state["T"]}
+        sizes = {(info.step, info.adjoint): info.bytes for info in store.info()}
+        assert sizes[1, True] < 40000  # by the pattern
+        assert sizes[0, False] > 160000  # the name itself, not the pattern
+        assert sizes[1, False] < 1000
+
+
 def test_what_makes_no_sense_is_refused(tmp_path):
     for codec in ("zip", {"T": "zfp:accuracy=1e-3", "S": "zfp:accurate=1"}):
         with pytest.raises(ValueError):

@@ -92,6 +92,17 @@ bench_groups_one() {
   rm -rf "$1"
 }
 
+# bench_sizes capture-sizes FILE [options], bench_sizes extrapolated [--ranks N] SIZES [options]: bytes of compressed
+# blocks, and what pipelines do with them (docs/patches.md, "Sizes of larger runs").
+bench_sizes() {
+  local program=$root/build/release/bench/forebay-bench-sizes launch=()
+  if [[ $1 == extrapolated && ${2:-} == --ranks ]]; then
+    launch=(mpiexec --oversubscribe --bind-to none -n "${3:?--ranks N}")
+    set -- "$1" "${@:4}"
+  fi
+  "${launch[@]}" "$program" "$@"
+}
+
 # One benchmark by name, or a short list of them.
 cmd_bench() {
   if [[ ${1:-} == adjoint ]]; then
@@ -100,6 +111,13 @@ cmd_bench() {
     build release
     shift
     "$python" "$root/bench/driver/adjoint.py" --build "$root/build/release" --dir "$root/build" "$@"
+    return
+  fi
+  if [[ ${1:-} == capture-sizes || ${1:-} == extrapolated ]]; then
+    ensure_packages build test
+    configure release
+    build release forebay-bench-sizes
+    bench_sizes "$@"
     return
   fi
   if [[ ${1:-} == patches || ${1:-} == patches-python ]]; then

@@ -33,7 +33,7 @@ struct Account {
     push_ns,
     read_ns,
     wait_ns,
-    advanced,    ///< steps, as forebay_checkpoint_next told
+    advanced,    ///< steps, as forebay_schedule_next told
     recomputed,  ///< those among them that had run before
     turned,
     number_count

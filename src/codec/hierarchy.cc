@@ -50,7 +50,7 @@ struct Head {
   std::vector<double> details;
   /// That was asked for, where it is none of the pipeline's; infinite where no value is bound.
   std::optional<double> bound;
-  /// How far values were from what they had been, before they were kept exactly.
+  /// How far values were from what they had been, before they were put together with others.
   std::optional<double> cut;
 };
 
@@ -642,7 +642,9 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   const double lost = head.scale == Scale::up ? std::numeric_limits<T>::denorm_min() : 0;
   const double scaled_bound =
       bound ? std::min((*bound - lost) * power(head.scale), std::numeric_limits<double>::max()) : 0;
-  if (scaled_bound > 0 && !head.cut && !waits) error = search(scaled_bound, head.exponent);
+  const double left = bound ? *bound - head.cut.value_or(0) : 0;  // of values that were cut before
+  const double scaled_left = std::min(scaled_bound, (left - lost) * power(head.scale));
+  if (scaled_left > 0 && !waits) error = search(scaled_left, head.exponent);
   if (!error) {
     head.kind = Kind::exact;
     const double from = range > 0 ? range * power(head.scale) : largest(values);
@@ -900,7 +902,7 @@ HierarchyFacts hierarchy_facts(std::span<const std::byte> first_part, int levels
   // its weights add up to less than 1.72 along each axis, at all levels.
   constexpr double most_widened = 1.72 * 1.72 * 1.72;
   facts.error = head.error + most_widened * cut;
-  facts.finest_error = head.kind == Kind::bounded ? head.error : cut;
+  facts.finest_error = cut + (head.kind == Kind::bounded ? head.error : 0);
   facts.details.assign(head.details.begin(), head.details.end());
   return facts;
 }

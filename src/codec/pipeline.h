@@ -41,8 +41,9 @@ struct ChunkInfo {
   std::optional<double> range = {};
   /// With such codecs: a bound that holds beside theirs, of values that are encoded once more.
   std::optional<double> bound = {};
-  /// Of hierarchies, where a part was put: how far the other values may be from what they were. The
-  /// chunk is kept exactly if they are cut already, or are the fill value and may yet be put.
+  /// Of hierarchies, where a part was put: how far other values may be from what they were, which
+  /// is of the bound, too. The chunk is kept exactly if some are the fill value, and may yet be
+  /// put.
   std::optional<double> cut = {};
   /// Elements come, and are wanted back, in the machine's own order. What is stored is the same.
   /// Not for hierarchies.

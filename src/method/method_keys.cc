@@ -179,7 +179,7 @@ constexpr KeySpec common_keys[] = {
              &Method::checkpoint_dir_bytes, 0),
     count_key({"checkpoint_keeping", "a number, at least 0", "0",
                "How many steps of the model take as long as a state is encoded and written: where "
-               "that is much, forebay_checkpoint_next keeps fewer states, and computes more of "
+               "that is much, forebay_schedule_next keeps fewer states, and computes more of "
                "them again. The same on all ranks.",
                "engine"},
               nullptr, 0, most_ranks),

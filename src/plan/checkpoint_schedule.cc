@@ -288,40 +288,49 @@ AdjointAction next_of_different(const AdjointState& state, const CheckpointRoom&
   return advance(state, to);
 }
 
-/// Where states are kept that take as long as `keeping` steps.
+/// Where states are kept that take as long as `keeping` steps: a table of the runs of so many steps
+/// and fewer, with room for so many states and fewer, the stored first one among them.
 class Priced {
  public:
   static constexpr Count most_states = 128;  // as many as it has a place for
-  /// Of so many steps, with room for so many states, the stored first one among them.
+  struct Best {
+    double cost = 0;  ///< in steps
+    Count kept = 0;   ///< steps before the next state; 0: none is worth it
+  };
+
   Priced(Count steps, Count states, double keeping)
       : keeping_(keeping),
-        apart_((steps - 1) / most_parts + 1),
-        parts_((steps - 1) / apart_ + 1),
-        states_(std::clamp<Count>(states, 1, most_states)),
+        apart_(apart_of(steps)),
+        parts_(parts_of(steps)),
+        states_(counted(states)),
         best_(static_cast<std::size_t>((parts_ + 1) * (states_ + 1))) {
     if (apart_ > 1) {
       const Priced part(apart_, states_, keeping);
-      for (Count s = 1; s <= states_; ++s) best_[of(1, s)] = {part.best_[part.last(s)].cost, 0};
+      for (Count s = 1; s <= states_; ++s) best_[of(1, s)] = {part.best(apart_, s).cost, 0};
     }
     for (Count n = 2; n <= parts_; ++n)
       for (Count s = 1; s <= states_; ++s) best_[of(n, s)] = best_of(n, s);
   }
-  /// Of the next state to be kept, behind the first one; 0: none is worth it.
-  Count next() const { return best_[last(states_)].kept * apart_; }
-  double cost() const { return best_[last(states_)].cost; }
+  /// Whether a table for these would have the same numbers where both have any, and no others.
+  bool has(Count steps, Count states, double keeping) const {
+    return keeping == keeping_ && apart_of(steps) == apart_ && parts_of(steps) <= parts_ &&
+           counted(states) <= states_;
+  }
+  Best best(Count steps, Count states) const {
+    const Best& found = best_[of(parts_of(steps), counted(states))];
+    return {found.cost, found.kept * apart_};
+  }
   bool is_rough() const { return apart_ > 1; }
 
  private:
   static constexpr Count most_parts = 512;
-  struct Best {
-    double cost = 0;  ///< in steps
-    Count kept = 0;   ///< parts before the next state; 0: none
-  };
 
+  static Count apart_of(Count steps) { return (steps - 1) / most_parts + 1; }
+  static Count counted(Count states) { return std::clamp<Count>(states, 1, most_states); }
+  Count parts_of(Count steps) const { return (steps - 1) / apart_ + 1; }
   std::size_t of(Count parts, Count states) const {
     return static_cast<std::size_t>(parts * (states_ + 1) + states);
   }
-  std::size_t last(Count states) const { return of(parts_, states); }
   Best best_of(Count n, Count s) const {
     const double steps = static_cast<double>(n) * static_cast<double>(apart_);
     Best best{steps * (steps - 1) / 2, 0};
@@ -350,8 +359,16 @@ class Priced {
 
   double keeping_;
   Count apart_, parts_, states_;
-  std::vector<Best> best_;  ///< by parts and states
+  std::vector<Best> best_;  ///< by parts and states; kept: in parts
 };
+
+/// The last table is kept, as the next question is one about the same run: what is in a table does
+/// not depend on how large it is, so answers are those of a new one.
+const Priced& priced(Count steps, Count states, double keeping) {
+  thread_local std::optional<Priced> last;
+  if (!last || !last->has(steps, states, keeping)) last.emplace(steps, states, keeping);
+  return *last;
+}
 
 /// What binomial splits take where a state takes as long as `keeping` steps: of C(s + r, s) steps
 /// the part s / (s + r) begins with a state that is kept.
@@ -367,16 +384,16 @@ std::optional<AdjointAction> next_of_priced(const AdjointState& state, const Che
   const Count steps = *state.adjoint, newest = state.stored.back().step, left = steps - newest;
   const auto more = static_cast<Count>(std::min(room.states, 1e6));
   const Count states = 1 + std::min(more, left - 1);
-  const Priced priced(left, states, state.keeping);
+  const Priced& table = priced(left, states, state.keeping);
+  const Priced::Best best = table.best(left, states);
   // To keep all is best where that takes no more than a step.
   const bool has_all = states == left && states > Priced::most_states;
   if (has_all && state.keeping <= 1) return std::nullopt;
   const Count counted = std::min(states, Priced::most_states);
-  if (priced.is_rough() && cost_of_splits(left, counted, state.keeping) < priced.cost())
+  if (table.is_rough() && cost_of_splits(left, counted, state.keeping) < best.cost)
     return std::nullopt;
-  const Count next = priced.next();
-  if (next == 0) return advance(state, steps - 1);
-  if (state.model < newest + next) return advance(state, newest + next);
+  if (best.kept == 0) return advance(state, steps - 1);
+  if (state.model < newest + best.kept) return advance(state, newest + best.kept);
   const auto others = static_cast<double>(steps - state.model - 1);
   if (const auto tier = tier_for(state, std::min(room.states, others)))
     return AdjointAction{Kind::store, state.model, state.model, *tier};

@@ -31,7 +31,7 @@
 //
 // An answer costs O(stored states + slots that steps not known look at), and 64 places of a split
 // times the sizes that were seen, or with what keeping takes 512 times the states that there is
-// room for.
+// room for, at most 128: once for a run, as each thread keeps the last table (1 MiB).
 #pragma once
 
 #include <array>

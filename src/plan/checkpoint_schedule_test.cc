@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -363,6 +365,24 @@ TEST(CheckpointSchedule, to_tell_what_keeping_takes_harms_no_long_run_nor_one_wi
         EXPECT_LE(taken_by(l, c, keeping).with(keeping), untold.with(keeping) * 1.001)
             << l << ", " << c << ", " << keeping;
     }
+}
+
+TEST(CheckpointSchedule, an_answer_does_not_depend_on_what_was_asked_before) {
+  std::mt19937 random(7);
+  const auto pick = [&](std::initializer_list<Count> of) {
+    return of.begin()[random() % of.size()];
+  };
+  for (int i = 0; i < 200; ++i) {
+    AdjointState state;
+    state.adjoint = pick({2, 9, 60, 61, 300, 500, 512, 513, 700, 1200});
+    state.stored = {{0, 1}};
+    state.free = {pick({1, 2, 5, 6, 40, 200})};
+    state.keeping = static_cast<double>(pick({1, 8, 50}));
+    const AdjointAction asked = next_action(state);
+    AdjointAction anew;  // a thread of its own was asked nothing yet
+    std::thread([&] { anew = next_action(state); }).join();
+    EXPECT_EQ(asked, anew) << *state.adjoint << ", " << state.free[0] << ", " << state.keeping;
+  }
 }
 
 TEST(CheckpointSchedule, stored_states_make_room_where_there_turns_out_to_be_less) {

@@ -162,7 +162,7 @@ contains
     adjoint = steps
     theta = 0
     do
-      call forebay_checkpoint_next(store, model, adjoint, action, from, to, ierr)
+      call forebay_schedule_next(store, model, adjoint, action, from, to, ierr)
       call must(ierr, "next")
       select case (action)
       case (forebay_advance)

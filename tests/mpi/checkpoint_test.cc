@@ -83,7 +83,7 @@ Outcome reverse(int store, std::vector<double>& values, int64_t& model, int64_t&
   for (int i = 0; i < most; ++i) {
     int action = -1;
     int64_t from = -1, to = -1;
-    EXPECT_OK(forebay_checkpoint_next(store, model, left, &action, &from, &to));
+    EXPECT_OK(forebay_schedule_next(store, model, left, &action, &from, &to));
     EXPECT_TRUE(same_on_all_ranks(action * 1000000 + from * 1000 + to));
     switch (action) {
       case FOREBAY_ADVANCE:
@@ -164,7 +164,7 @@ TEST(Checkpoints, a_full_disk_is_planned_with) {
       int action = FOREBAY_ADVANCE, code = 0;
       int64_t from = 0, to = 0;
       for (int i = 0; i < 10000 && action != FOREBAY_DONE; ++i) {
-        code = forebay_checkpoint_next(store, model, left, &action, &from, &to);
+        code = forebay_schedule_next(store, model, left, &action, &from, &to);
         if (code != 0) break;
         ASSERT_TRUE(same_on_all_ranks(action * 1000000 + from * 1000 + to));
         switch (action) {
@@ -224,11 +224,11 @@ TEST(Checkpoints, ranks_that_ask_for_different_things_are_told) {
   declare(store, values);
   int action = 0;
   int64_t from = 0, to = 0;
-  EXPECT_ERR(NC_EINVAL, forebay_checkpoint_next(store, 0, -2, &action, &from, &to));
+  EXPECT_ERR(NC_EINVAL, forebay_schedule_next(store, 0, -2, &action, &from, &to));
   EXPECT_OK(forebay_checkpoint_push(store, 0));
   const int64_t left = world.rank == 0 ? steps : steps - 1;
   EXPECT_ERR(world.size > 1 ? NC_EMULTIDEFINE : NC_NOERR,
-             forebay_checkpoint_next(store, 0, left, &action, &from, &to));
+             forebay_schedule_next(store, 0, left, &action, &from, &to));
   EXPECT_OK(forebay_checkpoint_close(store, 0));
 }
 
@@ -273,8 +273,8 @@ TEST(Checkpoints, a_rank_that_asks_for_what_makes_no_sense_leaves_nobody_waiting
   int action = -1;
   int64_t from = -1, to = -1;
   const int64_t model = world.rank == world.size - 1 ? -5 : 0;
-  EXPECT_ERR(NC_EINVAL, forebay_checkpoint_next(store, model, steps, &action, &from, &to));
-  EXPECT_OK(forebay_checkpoint_next(store, 0, steps, &action, &from, &to));
+  EXPECT_ERR(NC_EINVAL, forebay_schedule_next(store, model, steps, &action, &from, &to));
+  EXPECT_OK(forebay_schedule_next(store, 0, steps, &action, &from, &to));
   EXPECT_EQ(action, FOREBAY_STORE);
   EXPECT_OK(forebay_checkpoint_close(store, 0));
 }

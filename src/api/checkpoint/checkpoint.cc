@@ -350,8 +350,8 @@ int forebay_checkpoint_close(int store, int keep) {
   });
 }
 
-int forebay_checkpoint_next(int store, int64_t model, int64_t adjoint, int* action, int64_t* from,
-                            int64_t* to_state) {
+int forebay_schedule_next(int store, int64_t model, int64_t adjoint, int* action, int64_t* from,
+                          int64_t* to_state) {
   return guard([&] {
     static_assert(static_cast<int>(AdjointAction::Kind::done) == FOREBAY_DONE &&
                   static_cast<int>(AdjointAction::Kind::turn) == FOREBAY_TURN &&

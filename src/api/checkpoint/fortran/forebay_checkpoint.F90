@@ -25,7 +25,7 @@ module forebay_checkpoint
             forebay_checkpoint_get_bytes, forebay_checkpoint_end, forebay_checkpoint_abandon, &
             forebay_checkpoint_drop_adjoint, forebay_checkpoint_expect, forebay_checkpoint_list, &
             forebay_checkpoint_inq_state, forebay_checkpoint_sync, forebay_checkpoint_close, &
-            forebay_checkpoint_next
+            forebay_schedule_next
   public :: forebay_error_message
 
   integer, parameter :: long = c_int64_t
@@ -35,7 +35,7 @@ module forebay_checkpoint
   integer, parameter, public :: forebay_reading = 0, forebay_writing = 1, forebay_adjoint = 2
   ! Where a state is.
   integer, parameter, public :: forebay_in_memory = 0, forebay_in_fast = 1, forebay_in_dir = 2
-  ! What forebay_checkpoint_next says.
+  ! What forebay_schedule_next says.
   integer, parameter, public :: forebay_advance = 0, forebay_store = 1, forebay_restore = 2, &
                                 forebay_drop = 3, forebay_turn = 4, forebay_done = 5
 
@@ -179,7 +179,7 @@ module forebay_checkpoint
       integer(c_int), value :: store, keep
     end function
     integer(c_int) function c_next(store, model, adjoint, action, from, to) &
-        bind(c, name="forebay_checkpoint_next")
+        bind(c, name="forebay_schedule_next")
       import :: c_int, long
       integer(c_int), value :: store
       integer(long), value :: model, adjoint
@@ -388,7 +388,7 @@ contains
     ierr = c_close(store, merge(1, 0, keep))
   end subroutine
 
-  subroutine forebay_checkpoint_next(store, model, adjoint, action, from, to, ierr)
+  subroutine forebay_schedule_next(store, model, adjoint, action, from, to, ierr)
     integer, intent(in) :: store
     integer(long), intent(in) :: model, adjoint
     integer, intent(inout) :: action
