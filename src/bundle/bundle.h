@@ -191,7 +191,7 @@ class Bundle final : public WritesTogether {
   bool is_first_ = true;                     // sets up memory, and finds out how long calls take
   bool busy_ = false, overlapping_ = false;
   std::vector<std::int64_t> codes_;  // of closed members: there is room
-  KeptBlocks blocks_;  // of what waited
+  KeptBlocks blocks_;                // of what waited
   std::unique_ptr<WriteQueue> queue_;
   std::unique_ptr<JointWrite> under_way_;
 };

@@ -263,8 +263,7 @@ TEST(Bundles, messages_are_those_of_the_plan) {
                                ",\"sum\":" + std::to_string((ranks - 1) * all) + "}";
   EXPECT_NE(told.find(expected), std::string::npos) << expected << " is not in " << told;
   // And gets one of each other rank for each that it owns: the plan's largest in-degree.
-  const auto most_in =
-      std::max(predicted.files[0].messages, predicted.files[1].messages);
+  const auto most_in = std::max(predicted.files[0].messages, predicted.files[1].messages);
   const std::string in = "\"most_messages_in\":" + std::to_string(most_in) + ",";
   EXPECT_NE(told.find(in), std::string::npos) << in << " is not in " << told;
   // When each file was written is told, too.
@@ -298,7 +297,8 @@ TEST(Bundles, what_waited_leaves_its_memory_to_what_waits_next) {
     const auto block = bundle.take_memory(rows * 64);
     std::array<unsigned char, 64> last{};
     std::memcpy(last.data(), block.get() + (rows - 1) * 64, last.size());
-    EXPECT_NE(last, (std::array<unsigned char, 64>{}));  // new pages are zeros
+    // New pages are zeros, as are rank 0's values.
+    if (comm.rank() > 0) EXPECT_NE(last, (std::array<unsigned char, 64>{}));
     bundle.close(std::move(ds));
     bundle.complete();
     bundle.tell();
