@@ -641,6 +641,46 @@ def test_a_plan_of_many_nodes_has_means_of_neighbours(saved):
     assert list(figure.axes[0].patches[0].get_data().values) == [2] * 1080
 
 
+def bundle_plan(ranks, **seconds):
+    costs = [{"messages_in": 4 * ranks}, {"messages_in": 3}]
+    schemes = [{"scheme": name, "seconds": s, "files": costs} for name, s in seconds.items()]
+    return json.dumps({"ranks": ranks, "schemes": schemes}, indent=2) + "\n"
+
+
+def test_plans_of_bundles_have_a_line_for_each_scheme(tmp_path):
+    path = tmp_path / "plans.json"
+    path.write_text(bundle_plan(512, bps=8, ips=2.5) + bundle_plan(32, bps=1, ips=3))
+    figure = forebay.plot.plan(path)
+    assert figure.get_label() == "2 files, 32 to 512 ranks"
+    seconds, messages = figure.axes
+    drawn = {line.get_label(): [list(xy) for xy in line.get_xydata()] for line in seconds.lines}
+    assert drawn == {"bps": [[32, 1], [512, 8]], "ips": [[32, 3], [512, 2.5]]}
+    assert [list(line.get_ydata()) for line in messages.lines] == [[128, 2048]] * 2
+    path.write_text(bundle_plan(4, off=0))
+    assert forebay.plot.plan(path).get_label() == "2 files, 4 ranks"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"ranks":4,"schemes":[]}',
+        '{"ranks":4,"schemes":[7]}',
+        '{"ranks":0,"schemes":[{"scheme":"bps","seconds":1,"files":[{"messages_in":1}]}]}',
+        '{"ranks":4,"schemes":[{"scheme":"bps","seconds":"x","files":[{"messages_in":1}]}]}',
+        '{"ranks":4,"schemes":[{"scheme":"bps","seconds":1,"files":[]}]}',
+        '{"ranks":4,"schemes":[{"scheme":"bps","seconds":1,"files":[{}]}]}',
+    ],
+)
+def test_plans_of_bundles_that_make_no_sense_are_refused(tmp_path, text):
+    path = tmp_path / "plans.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="forebay bundle plan --json"):
+        forebay.plot.plan(path)
+    path.write_text(text + bundle_plan(4, off=0) + " {")
+    with pytest.raises(ValueError, match="forebay plan --json"):
+        forebay.plot.plan(path)
+
+
 @pytest.mark.parametrize("told", [{}] + [{"per_node": n} for n in ({}, {"windows": ["x"]}, {"windows": []})])
 def test_what_is_no_plan_is_refused(saved, told):
     with pytest.raises(ValueError, match="forebay plan --json"):

@@ -62,6 +62,7 @@ std::string BundleRecord::json(const std::string& bundle) const {
     all["files"].back().update(
         {{"begin", times[f].begin}, {"end", times[f].end}, {"visible", times[f].visible}});
   }
+  if (most_messages_in > 0) all["most_messages_in"] = most_messages_in;
   for (const auto& [name, numbers] : counters)
     all["counters"][name] = {{"max", numbers[0]}, {"sum", numbers[1]}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -126,6 +127,14 @@ Count Bundle::room() const {
   for (const Closed& member : closed_) left -= member.dataset->waiting().bytes;
   if (queue_) left -= queue_->held();
   return std::max<Count>(left, 0);
+}
+
+std::unique_ptr<std::byte[]> Bundle::take_memory(Count bytes) {
+  return blocks_.take(bytes, room() - bytes);
+}
+
+void Bundle::give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept {
+  blocks_.give(std::move(block), bytes, room());
 }
 
 std::vector<Dataset*> Bundle::waiting() const {
@@ -236,6 +245,7 @@ void Bundle::complete(bool later) {
   if (!failed) {
     last_ = {};
     report_ = {};
+    messages_in_ = 0;
     settle();
     // Where it fails as a whole, each file is written for itself.
     const auto apart = attempt_together(comm_, [&] { write_jointly(waiting(), later); });
@@ -316,11 +326,13 @@ void Bundle::print_record() {
   const bool any = !last_.files.empty() || !last_.apart.empty();
   if (!any) return;
   const ReportSummary summary = summarize(comm_, report_);
+  const std::int64_t most_in = comm_.all_reduce(messages_in_, Reduce::max);
   if (!comm_.is_root()) return;
   for (std::size_t i = 0; i < counter_count; ++i)
     if (summary.sum.counters[i] > 0)
       last_.counters.emplace_back(counter_names[i],
                                   std::array{summary.max.counters[i], summary.sum.counters[i]});
+  last_.most_messages_in = most_in;
   append_to_report(report_to_, last_.json(name_) + "\n");
 }
 
@@ -350,6 +362,7 @@ void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
       std::make_unique<JointWrite>(comm_, std::move(files), std::move(streams), facts, last_.plan,
                                    options_, latency_, later ? queue_.get() : nullptr, report_);
   overlapping_ = overlapping_ || write->overlapped();
+  messages_in_ = write->messages_in();
   if (later && !write->overlapped()) return leave_under_way(std::move(write));
   JointOutcome outcome = finish(*write);
   last_.seconds = outcome.seconds;

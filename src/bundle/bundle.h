@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/kept_blocks.h"
 #include "base/report.h"
 #include "comm/comm.h"
 #include "dataset/dataset.h"
@@ -64,6 +65,7 @@ struct BundleRecord {
   double predicted = 0, seconds = 0;
   /// Of the one operation: the most of a rank's, and the sum; where a report is wanted.
   std::vector<std::pair<std::string, std::array<std::int64_t, 2>>> counters;
+  std::int64_t most_messages_in = 0;  ///< of a rank, from other nodes; where a report is wanted
   std::string json(const std::string& bundle) const;
 };
 
@@ -100,6 +102,8 @@ class Bundle final : public WritesTogether {
   /// Local; the same on all ranks. Values are under way by a thread.
   bool is_under_way() const { return under_way_ != nullptr; }
   Count room() const override;
+  std::unique_ptr<std::byte[]> take_memory(Count bytes) override;
+  void give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept override;
 
   /// Throws the first error of members that were completed since it was called last, with the
   /// file's name, and the names of others. The same code on all ranks.
@@ -180,12 +184,14 @@ class Bundle final : public WritesTogether {
   int closes_ = 0;         // since it was written because there were enough
   std::string report_to_;  // as Method::report has it; the first member's
   Report report_;
+  std::int64_t messages_in_ = 0;  // the last time
   BundleRecord last_;
   std::int64_t latency_;  // of a write, as ByteFile::least_latency(), of all files so far
   std::map<BundleScheme, double> measured_;  // least seconds a byte, so far
   bool is_first_ = true;                     // sets up memory, and finds out how long calls take
   bool busy_ = false, overlapping_ = false;
   std::vector<std::int64_t> codes_;  // of closed members: there is room
+  KeptBlocks blocks_;                // of what waited
   std::unique_ptr<WriteQueue> queue_;
   std::unique_ptr<JointWrite> under_way_;
 };

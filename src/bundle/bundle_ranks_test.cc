@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -261,6 +262,10 @@ TEST(Bundles, messages_are_those_of_the_plan) {
   const std::string expected = "\"messages\":{\"max\":" + std::to_string(most) +
                                ",\"sum\":" + std::to_string((ranks - 1) * all) + "}";
   EXPECT_NE(told.find(expected), std::string::npos) << expected << " is not in " << told;
+  // And gets one of each other rank for each that it owns: the plan's largest in-degree.
+  const auto most_in = std::max(predicted.files[0].messages, predicted.files[1].messages);
+  const std::string in = "\"most_messages_in\":" + std::to_string(most_in) + ",";
+  EXPECT_NE(told.find(in), std::string::npos) << in << " is not in " << told;
   // When each file was written is told, too.
   EXPECT_NE(told.find("\"visible\":"), std::string::npos) << told;
 }
@@ -275,6 +280,32 @@ TEST(Bundles, more_files_than_ranks_and_memory_for_less_than_all) {
     for (int f = 0; f < program.files; ++f)
       ASSERT_EQ(content(path_of("bundle", f)) == content(path_of("apart", f)), true) << f;
   }
+}
+
+// Its pages are there: a step's copies cost no new ones.
+TEST(Bundles, what_waited_leaves_its_memory_to_what_waits_next) {
+  constexpr Count rows = 32 << 10;  // of 64 bytes
+  run_as_threads(2, [&](const Comm& comm) {
+    auto ds = Dataset::create(comm, path_of("warm", 0), 5, false, {});
+    Bundle bundle(comm, "b", 1, bundle_options(ds->method()));
+    ASSERT_TRUE(bundle.add(*ds));
+    const Count room = bundle.room();
+    put_rows(*ds, rows);
+    EXPECT_LT(bundle.room(), room);
+    bundle.complete();
+    EXPECT_EQ(bundle.room(), room);  // what is kept takes none
+    // What was given back to the system meanwhile is somebody else's now.
+    std::vector<std::unique_ptr<std::byte[]>> others;
+    for (int i = 0; i < 8; ++i) others.push_back(std::make_unique<std::byte[]>(rows * 64));
+    const auto block = bundle.take_memory(rows * 64);
+    std::array<unsigned char, 64> last{};
+    std::memcpy(last.data(), block.get() + (rows - 1) * 64, last.size());
+    // New pages are zeros, as are rank 0's values.
+    if (comm.rank() > 0) EXPECT_NE(last, (std::array<unsigned char, 64>{}));
+    bundle.close(std::move(ds));
+    bundle.complete();
+    bundle.tell();
+  });
 }
 
 /// One variable, of so many elements on each rank.
@@ -453,6 +484,28 @@ TEST(BundleCreate, later_members_are_made_by_threads_and_are_the_same) {
     apart.ds->close();
     for (const char* name : {"0", "17", "39"})
       EXPECT_EQ(content(new_path(name)), content(new_path("apart"))) << name;
+  });
+}
+
+TEST(BundleCreate, a_file_that_is_only_opened_does_not_tell_how_a_folders_new_files_are_cut) {
+  const std::string only_opened = folder() + "/only_opened";
+  run_as_threads(2, [&](const Comm& comm) {
+    begin_folder(comm);
+    if (comm.is_root()) {
+      std::filesystem::remove_all(only_opened);
+      std::filesystem::create_directories(only_opened);
+      std::filesystem::rename(new_path("first"), only_opened + "/old.nc");
+    }
+    comm.barrier();
+    const auto old = Dataset::open(comm, only_opened + "/old.nc", true, {});
+    Simple made = made_later(comm, only_opened + "/new.nc");
+    EXPECT_FALSE(made.ds->is_being_made());
+    made.ds->close();
+    Simple next = made_later(comm, only_opened + "/next.nc");
+    EXPECT_TRUE(next.ds->is_being_made());
+    next.ds->finish_making();
+    next.ds->close();
+    old->close();
   });
 }
 

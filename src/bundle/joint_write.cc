@@ -21,10 +21,13 @@ namespace {
 
 constexpr std::int64_t none = std::numeric_limits<std::int64_t>::min();
 
-/// Ranks whose work for all is one rank's are spread, where groups do not do that.
+/// Who does what one rank does alone. Without groups that is rank 0, which has the files open, as
+/// long as they are not too many for one.
 Rank root_of(const BundlePlan& plan, std::size_t file) {
-  return plan.groups.size() == 1 ? static_cast<Rank>(file % static_cast<std::size_t>(plan.ranks))
-                                 : plan.root(file);
+  constexpr std::size_t most = 64;
+  return plan.groups.size() == 1
+             ? static_cast<Rank>(file / most % static_cast<std::size_t>(plan.ranks))
+             : plan.root(file);
 }
 
 Rank owner_of(const BundlePlan& plan, const BundleWindows& windows, Count position) {
@@ -121,8 +124,9 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
                                              window_size(facts_, files_, comm, options, bulk));
   merged_ = std::make_shared<MergedFile>(files_[0]->path(), std::move(bytes_of), *windows_, queue);
   MergedStream extents(std::move(streams), *windows_);
-  const PlannedWindows planned{
-      windows_->size(), [&](Count position) { return owner_of(plan_, *windows_, position); }};
+  const PlannedWindows planned{windows_->size(),
+                               [&](Count position) { return owner_of(plan_, *windows_, position); },
+                               &messages_in_};
   TransportOptions to;
   // Overlaps are seen in windows only.
   to.kind = plan_.groups.size() == 1 && !facts_.several ? "auto" : "aggregated";

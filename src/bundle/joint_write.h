@@ -58,6 +58,8 @@ class JointWrite {
   const JointFacts& facts() const { return facts_; }
   /// Ranks wrote the same bytes, in one file or another. Known to all.
   bool overlapped() const { return overlapped_; }
+  /// Local. That came to this rank.
+  std::int64_t messages_in() const { return messages_in_; }
   /// Collective, once; waits for the queue. No error of a file's: that one is not done. Throws on
   /// all ranks or on none.
   JointOutcome finish();
@@ -71,6 +73,7 @@ class JointWrite {
   BundlePlan plan_;
   std::chrono::steady_clock::time_point began_;
   bool slow_ = false, overlapped_ = false;
+  std::int64_t messages_in_ = 0;
   std::unique_ptr<BundleWindows> windows_;
   std::shared_ptr<MergedFile> merged_;
 };

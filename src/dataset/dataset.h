@@ -48,6 +48,9 @@ class WritesTogether {
   virtual void write() = 0;
   /// Local. Bytes that may wait on this rank, besides those that do.
   virtual Count room() const = 0;
+  /// Local. Memory for what waits, which is used again.
+  virtual std::unique_ptr<std::byte[]> take_memory(Count bytes) = 0;
+  virtual void give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept = 0;
 };
 
 /// What a dataset has waiting, that ranks have to agree on.

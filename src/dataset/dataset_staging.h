@@ -19,6 +19,8 @@ class Dataset::Staging : public StageHost {
   std::unique_ptr<Aside> aside() override;
   void write_with_others() override;
   Count room() override;
+  std::unique_ptr<std::byte[]> take_memory(Count bytes) override;
+  void give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept override;
 
  private:
   Dataset& dataset_;

@@ -22,6 +22,14 @@ void Dataset::Staging::write_with_others() {
 
 Count Dataset::Staging::room() { return dataset_.others_ ? dataset_.others_->room() : 0; }
 
+std::unique_ptr<std::byte[]> Dataset::Staging::take_memory(Count bytes) {
+  return dataset_.others_ ? dataset_.others_->take_memory(bytes) : StageHost::take_memory(bytes);
+}
+
+void Dataset::Staging::give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept {
+  if (dataset_.others_) dataset_.others_->give_memory(std::move(block), bytes);
+}
+
 void Dataset::finish_making() {
   if (!is_being_made()) return;
   made();

@@ -118,7 +118,7 @@ class MemoryStage : public HoldingStage {
   std::size_t operations() const override { return ends_.size(); }
   Count held_bytes() const override { return bytes_; }
   void forget_held() override {
-    for (const Request& r : held()) bytes_ -= held_bytes(r);
+    for (Request& r : held()) let_go(r);
     requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(agreed()));
     ends_.clear();
   }
@@ -135,8 +135,14 @@ class MemoryStage : public HoldingStage {
 
   // Of an operation that did not come to be held.
   void drop_unagreed() {
-    for (; requests_.size() > agreed(); requests_.pop_back())
-      bytes_ -= held_bytes(requests_.back());
+    for (; requests_.size() > agreed(); requests_.pop_back()) let_go(requests_.back());
+  }
+  void let_go(Request& r) {
+    bytes_ -= held_bytes(r);
+    site_.host.give_memory(std::move(r.staging), data_bytes(r));
+  }
+  static Count data_bytes(const Request& r) {
+    return std::max<Count>(r.elements * r.element_size, 1);
   }
 
   static constexpr std::int64_t largest_hash = std::int64_t{1} << 62;
@@ -188,7 +194,7 @@ class MemoryStage : public HoldingStage {
       held.swap = r.swap;
       held.sequence = next_++;  // a later operation may have what was posted earlier
       const auto size = static_cast<std::size_t>(r.elements * r.element_size);
-      held.staging = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(size, 1));
+      held.staging = site_.host.take_memory(data_bytes(r));
       if (size > 0) std::memcpy(held.staging.get(), r.packed, size);
       held.packed = held.staging.get();
       requests_.push_back(std::move(held));

@@ -3,6 +3,7 @@
 // `memory` keeps them in memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -110,6 +111,12 @@ class StageHost {
   virtual void write_with_others() {}
   /// Local. Bytes that may wait here on this rank, besides those that do.
   virtual Count room() { return 0; }
+  /// Local. Memory for what waits, of that size; nothing that room() does not count is kept beyond
+  /// what it leaves.
+  virtual std::unique_ptr<std::byte[]> take_memory(Count bytes) {
+    return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+  }
+  virtual void give_memory(std::unique_ptr<std::byte[]> /*block*/, Count /*bytes*/) noexcept {}
 };
 
 /// What a stage shares with the dataset; all of it outlives the stage.

@@ -339,6 +339,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
                   report_,      failure_,   {},      {}};
   site.write_out = [this](const Slots::Use& use) { finish_write(use); };
   site.read_in = [this](const Slots::Use& use) { fetch(use); };
+  if (options_.planned) site.messages_in = options_.planned->messages_in;
   const bool by_all = one_node() && (grid.count <= slots_->rings().home ||
                                      total.bytes >= (total.last - total.first) / 2);
   std::unique_ptr<ExtentStream> first_walk, second_walk;

@@ -19,6 +19,7 @@ namespace forebay {
 struct PlannedWindows {
   Count size = 0;
   std::function<Rank(Count window)> owner;  ///< writes it, or its node does
+  std::int64_t* messages_in = nullptr;      ///< adds those that came to this rank for them
 };
 
 /// What a transport may be told; every member has the default that measured best

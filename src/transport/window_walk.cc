@@ -265,6 +265,7 @@ void WindowWalk::receive(Delegated& d, std::vector<Wish>& wishes, bool more) {
   while (more && d.to_fetch > 0 && site_.mailbox->fetch(tag(d.visit))) --d.to_fetch;
   while (site_.mailbox->take(tag(d.visit), take)) {
     --d.left;
+    if (site_.messages_in) ++*site_.messages_in;
     arrive(d.visit);
   }
 }

@@ -50,6 +50,7 @@ struct WindowSite {
   std::optional<Error>& failure;  ///< the first error that this rank meets
   /// By the rank that has a complete window before it.
   std::function<void(const Slots::Use&)> write_out, read_in;
+  std::int64_t* messages_in = nullptr;  ///< adds those that came for windows at home; or null
 };
 
 /// Walks over extents of a read; none where there is no memory for them.

@@ -169,7 +169,7 @@ void ClassicContainer::meet() {
 
 // All ranks cut the file alike: as rank 0 is told. So is a file of one rank, where variables begin
 // at stripes as in anybody's.
-void ClassicContainer::find_stripes(const std::function<bool()>& on_root) {
+void ClassicContainer::find_stripes(bool makes, const std::function<bool()>& on_root) {
   Method& method = site_.method;
   const bool is_told = method.striping_unit > 0;
   std::array<std::int64_t, 3> found{};
@@ -181,6 +181,7 @@ void ClassicContainer::find_stripes(const std::function<bool()>& on_root) {
     } else if (!is_told) {
       const Stripes stripes = stripes_of(file_.descriptor());
       found = {stripes.unit, stripes.count, 0};
+      if (!makes) return;  // an old file's tell nothing of what the folder's new ones have
       folder.stripe_count = stripes.count;
       folder.stripe_unit = stripes.unit;
     }
@@ -221,7 +222,7 @@ FileNumber ClassicContainer::wait_until_made() {
 
 void ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
   share_file();
-  find_stripes([&] {
+  find_stripes(true, [&] {
     StepTimer timer(site_.report, Step::define);
     made = may_be_later && !exclusive && create_later();
     if (made) return true;
@@ -238,7 +239,7 @@ void ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
 void ClassicContainer::open() {
   share_file();
   read_header();
-  find_stripes([] { return false; });
+  find_stripes(false, [] { return false; });
   make_engine();
   for (const LayoutEntry* layout : part_layouts()) {
     if (!layout->in_classic.is_in(schema_)) continue;

@@ -92,7 +92,7 @@ class ClassicContainer : public Container {
   bool create_later();
   void meet();
   // Which rank 0 does before; true: a thread does it.
-  void find_stripes(const std::function<bool()>& on_root);
+  void find_stripes(bool makes, const std::function<bool()>& on_root);
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
   static std::vector<const LayoutEntry*> part_layouts();  // that may be part of a classic file

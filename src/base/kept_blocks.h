@@ -1,0 +1,57 @@
+// Memory for what comes again in the same sizes. A large block that is given back to the system is
+// new pages the next time, and to get one of those costs as much as to copy into it.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <unordered_map>
+
+#include "base/attempt.h"
+#include "base/types.h"
+
+namespace forebay {
+
+class KeptBlocks {
+ public:
+  using Block = std::unique_ptr<std::byte[]>;
+
+  /// One of `bytes` bytes. What is kept besides is `limit` bytes at most from here on.
+  Block take(Count bytes, Count limit) {
+    const auto found = blocks_.find(bytes);
+    if (found != blocks_.end()) {
+      Block block = std::move(found->second);
+      blocks_.erase(found);
+      bytes_ -= bytes;
+      return block;
+    }
+    if (bytes_ > limit) clear();
+    return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+  }
+
+  /// Small ones, and where more than `limit` bytes would be kept others, are not kept.
+  void give(Block block, Count bytes, Count limit) noexcept {
+    if (!block || bytes < least) return;
+    if (bytes_ + bytes > limit) clear();  // sizes that do not come again do not stay
+    if (bytes > limit) return;
+    attempt_to([&] {
+      blocks_.emplace(bytes, std::move(block));
+      bytes_ += bytes;
+    });
+  }
+
+  Count bytes() const { return bytes_; }
+
+ private:
+  static constexpr Count least = 16 << 10;
+
+  void clear() {
+    blocks_.clear();
+    bytes_ = 0;
+  }
+
+  std::unordered_multimap<Count, Block> blocks_;
+  Count bytes_ = 0;
+};
+
+}  // namespace forebay
