@@ -76,6 +76,7 @@ class Comm::Backend {
   bool meeting_failed = false, has_failed = false;
 
   std::function<void()> before_meeting;  ///< Comm::before_meetings
+  std::int64_t meetings = 0;             ///< so many began
 
   MeetingPlace* place = nullptr;  ///< for meetings, in place of meet(); that of a topology
   Topologies topologies;          ///< that this communicator uses (comm/topology.h)

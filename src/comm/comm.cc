@@ -55,6 +55,7 @@ Comm::Comm(std::shared_ptr<Backend> backend)
 template <typename F>
 void Comm::meet_in(Errc mine, std::span<std::int64_t> values, std::int64_t kind, F&& meet) const {
   std::optional<Error> failed;
+  ++backend_->meetings;
   if (backend_->before_meeting) failed = attempt_to(backend_->before_meeting);
   if (mine != Errc::ok) failed.reset();  // that comes first
   Meeting meeting;

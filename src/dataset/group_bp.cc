@@ -106,12 +106,25 @@ class ProcessGroups final : public GroupWriter {
     });
     end_with_report(
         comm_, path_, report_, method_, opened_,
-        [&] { return std::vector{std::to_string(file_->steps()) + " steps are in the file"}; },
+        [&] {
+          std::vector reasons{std::to_string(file_->steps()) + " steps are in the file"};
+          if (const auto told = meetings_told(); !told.empty()) reasons.push_back(told);
+          return reasons;
+        },
         failed);
   }
   std::uint64_t steps() const override { return file_->steps(); }
 
  private:
+  /// "ranks met 4 times in a step, 9 times in the first one"
+  std::string meetings_told() const {
+    const auto [first, least, most] = file_->meetings();
+    if (comm_.size() == 1 || first < 0) return {};
+    const auto times = [](std::int64_t n) { return std::to_string(n) + " times"; };
+    if (least < 0) return "ranks met " + times(first) + " in the step";
+    return "ranks met " + (least == most ? "" : std::to_string(least) + " to ") + times(most) +
+           " in a step, " + times(first) + " in the first one";
+  }
   /// For the report.
   void note_choice() {
     using process_group::WriteOptions;

@@ -142,12 +142,64 @@ TEST_F(GroupChoicesRanks, all_stages_have_such_files) {
       apply_hints(method_, std::string("stage=") + stage, "the test");
       method_.buffer_limit = limit;
       make({much, little, much});
-      EXPECT_EQ(data_files(), limit < 1 << 20 ? "03" : "012") << stage;
+      EXPECT_EQ(data_files(), limit < 1 << 20 ? "0123" : "012") << stage;
       check({much, little, much});
       make({much}, true);
       check({much, little, much, much});
     }
   }
+}
+
+// Blocks that go out early count as what they are: the last one of many alone is still there.
+TEST_F(GroupChoicesRanks, what_went_out_before_the_first_step_ended_counts) {
+  method_.report = "json:" + (folder_ / "report.json").string();
+  method_.buffer_limit = 100'000;
+  constexpr std::int64_t blocks = 64, count = much / blocks;  // of 64 KiB: one fits at a time
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto file = open(comm);
+    const std::vector<double> values(count, 1);
+    const std::int64_t all = ranks * much;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const std::int64_t start = comm.rank() * much + b * count;
+      file->write_box("T", {&all, &start, &count}, values.data(), false);
+    }
+    file->end_step();
+    file->close();
+  });
+  EXPECT_EQ(data_files(), "0123");
+  EXPECT_NE(report().find("layout=auto, as a step has 12288 KiB"), std::string::npos) << report();
+}
+
+// Whatever the number of variables, and of ranks; small entries of the index of many variables go
+// out in windows, which takes meetings of their own.
+TEST_F(GroupChoicesRanks, a_step_takes_a_fixed_number_of_meetings) {
+  method_.report = "json:" + (folder_ / "report.json").string();
+  const auto told = [&](int with, int variables) {
+    SetUp();
+    method_.report = "json:" + (folder_ / "report.json").string();
+    GroupDefinition group = define_group("g", "C");
+    const auto name = [](int v) { return "T" + std::to_string(v); };
+    for (int v = 0; v < variables; ++v)
+      define_variable(group, {.name = name(v), .type = "double", .dimensions = "3"});
+    run_as_threads(with, [&](const Comm& comm) {
+      const auto file = GroupFile::create(comm, path_, group, method_, false);
+      const std::vector<double> values(3, 1);
+      for (int step = 0; step < 4; ++step) {
+        for (int v = 0; v < variables; ++v) file->write(name(v), values.data(), false);
+        file->end_step();
+      }
+      file->close();
+    });
+    const std::string text = report();
+    const auto at = text.find("ranks met "), end = text.find(',', at);
+    return at == std::string::npos ? text : text.substr(at, end - at);
+  };
+  for (const int with : {2, 3, 5})
+    for (const int variables : {1, 50})
+      EXPECT_EQ(told(with, variables), "ranks met 4 times in a step");
+  for (const int with : {2, 3, 5})
+    for (const int variables : {300, 900})
+      EXPECT_EQ(told(with, variables), "ranks met 7 times in a step");
 }
 
 TEST_F(GroupChoicesRanks, logs_are_replayed_into_such_files) {

@@ -324,6 +324,25 @@ TEST_F(GroupReadsRanks, elements_that_nobody_wrote_are_an_error_of_the_rank_that
   });
 }
 
+// A restart would take the last step that is left for the file's last one.
+TEST_F(GroupReadsRanks, a_file_that_lacks_the_index_of_steps_is_not_opened) {
+  write({});
+  fs::resize_file(path_ / "md.0", fs::file_size(path_ / "md.0") - 1);
+  run_as_threads(3, [&](const Comm& comm) {
+    const auto failed =
+        attempt_to([&] { GroupReader(comm, path_.string(), small_windows("auto")); });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->code(), Errc::ebad_file);
+    if (!comm.is_root()) return;
+    const std::string last = std::to_string(all_steps - 1);
+    EXPECT_NE(failed->message().find("md.0 lacks the index of 1 steps that md.idx tells of, from "
+                                     "step " +
+                                     last + " on"),
+              std::string::npos)
+        << failed->message();
+  });
+}
+
 TEST_F(GroupReadsRanks, a_data_file_that_is_short_or_missing_is_an_error_on_all_ranks) {
   WriteOptions options;
   options.ranks_per_file = 1;

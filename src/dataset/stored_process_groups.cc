@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "comm/agree.h"
 #include "dataset/group_types.h"
 #include "dataset/print_report.h"
 #include "dataset/stored_group.h"
@@ -32,11 +33,9 @@ std::size_t number_of(std::int64_t step) { return static_cast<std::size_t>(step)
 class StoredProcessGroups final : public StoredGroup {
  public:
   StoredProcessGroups(const Comm& comm, const std::string& path, const Method& method)
-      : comm_(comm),
-        method_(method),
-        file_(comm, path, report_),
-        pending_(file_),
-        transport_(make_transport(comm_, pending_.joined(), options_for(method_), report_)) {
+      : comm_(comm), method_(method), file_(comm, path, report_), pending_(file_) {
+    by_root(comm_, [&] { check_all_is_read(); });
+    transport_ = make_transport(comm_, pending_.joined(), options_for(method_), report_);
     start_timeline(comm_, method_, report_, opened_);
   }
 
@@ -85,6 +84,15 @@ class StoredProcessGroups final : public StoredGroup {
   const Report& report() const override { return report_; }
 
  private:
+  // A program that restarts would take an earlier step for the last one.
+  void check_all_is_read() const {
+    const auto lost = file_.unread_steps();
+    if (lost == 0) return;
+    throw Error(Errc::ebad_file,
+                path() + "/md.0 lacks the index of " + std::to_string(lost) +
+                    " steps that md.idx tells of, from step " + std::to_string(steps()) + " on",
+                "`forebay recover` finds what is whole, with --skip-damaged it is all that stays");
+  }
   const process_group::StoredVariable& stored(std::size_t v) const { return file_.variables()[v]; }
   const std::vector<bp::Block>& blocks_of(std::size_t v, std::int64_t step) const;
   const bp::Block& block_of(std::size_t v, std::int64_t step, std::int64_t number) const;

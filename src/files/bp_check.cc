@@ -40,7 +40,7 @@ class Checker {
     check_.format = file_.format();
     check_.steps = static_cast<Count>(file_.steps());
     check_.variables = std::ssize(file_.variables());
-    if (const auto lost = unread_steps(file_); lost > 0)
+    if (const auto lost = file_.unread_steps(); lost > 0)
       check_.faults.push_back("md.0 lacks the index of " + std::to_string(lost) +
                               " of the steps that md.idx tells of (`forebay recover` finds what is "
                               "whole)");

@@ -58,7 +58,7 @@ class BpSource final : public Source {
     for (const bp::Attribute& attribute : reader_.attributes())
       stored_attributes_.emplace(attribute.name, &attribute);
     declare_dimensions();
-    if (const auto lost = unread_steps(reader_); lost > 0)
+    if (const auto lost = reader_.unread_steps(); lost > 0)
       leave_out("md.idx",
                 std::to_string(lost) + " steps whose index md.0 lacks (`forebay recover`)");
     for (std::size_t v = 0; v < reader_.variables().size(); ++v) add_variable(v);
@@ -442,10 +442,24 @@ BpRecovery recover_bp(const std::string& path, const BpRecoveryOptions& options)
   return process_group::recover_index(path, options, 0, report);
 }
 
+// Names are those in the file, or as the schema has them (which stands in ls).
+static std::string stored_name(const BpReader& file, const std::string& name) {
+  if (!attempt_to([&] { file.find(name); })) return name;
+  const std::string shown = name.starts_with('/') ? name.substr(1) : name;
+  for (const StoredVariable& variable : file.variables())
+    if (terms::name_of(variable.variable.name) == shown) return variable.variable.name;
+  return name;
+}
+
 Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f) {
   Report report;
-  return search(BpReader(Comm(), path, report), what, values, f);
+  const BpReader file(Comm(), path, report);
+  Search stored = what;
+  stored.variable = stored_name(file, what.variable);
+  Searched searched = search(file, stored, values, f);
+  searched.unread = file.unread_steps();
+  return searched;
 }
 
 void each_block_in_bp(const std::string& path,
@@ -455,12 +469,6 @@ void each_block_in_bp(const std::string& path,
   for (std::size_t v = 0; v < file.variables().size(); ++v)
     f(file.variables()[v].variable.name,
       [&](const std::function<void(const FoundBlock&)>& take) { each_block(file, v, take); });
-}
-
-std::uint64_t unread_steps(const BpReader& file) {
-  if (file.format() != std::string_view("BP4")) return 0;
-  Report report;
-  return process_group::steps_without_index(file.path(), file.steps(), 0, report);
 }
 
 bool is_bp(const std::string& path) { return process_group::is_bp(path); }

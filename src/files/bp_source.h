@@ -40,9 +40,6 @@ inline constexpr std::string_view all_lengths = "bp_dimension_lengths";
 /// Local. Whether `path` is a BP directory, or a file of BP3.
 bool is_bp(const std::string& path);
 
-/// Local. Steps that md.idx tells of and that cannot be read, as md.0 lacks their index.
-std::uint64_t unread_steps(const process_group::BpReader& file);
-
 /// Opens one. What the model has no word for is in left_out(): long double, lists of strings and
 /// complex numbers among attributes, blocks that do not follow one another, values behind
 /// operators. Errors as process_group::BpReader has them.
@@ -67,7 +64,7 @@ BpRecovery recover_bp(const std::string& path, const BpRecoveryOptions& options)
 
 using process_group::FoundBlock, process_group::Search, process_group::Searched,
     process_group::parse_search;
-/// Local. As process_group::search.
+/// Local. As process_group::search; a variable has its name in the file, or that of the schema.
 Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f);
 

@@ -250,6 +250,31 @@ TEST_F(BpSourceTest, blocks_are_found_by_their_least_and_greatest_value) {
   EXPECT_EQ(attempt_to([&] { found("t > 1"); })->code(), Errc::enotvar);
 }
 
+// As ls shows them, and as the file has them, which come first.
+TEST_F(BpSourceTest, variables_are_found_by_both_of_their_names) {
+  const auto value_block = [](double value) {
+    Block made;
+    made.has_value = true;
+    made.min = made.max = value_of(value);
+    return made;
+  };
+  make({{{{{"a/b/c", bp::Type::float64}, {value_block(1)}},
+          {{"d/e", bp::Type::float64}, {value_block(2)}},
+          {{"d.e", bp::Type::float64}, {value_block(3)}}},
+         {}}});
+  const auto found = [&](const std::string& condition) {
+    std::string text;
+    find_in_bp(path_.string(), parse_search(condition), false,
+               [&](const FoundBlock& one) { text += std::to_string(static_cast<int>(one.least)); });
+    return text;
+  };
+  for (const std::string name : {"a/b/c", "/a/b/c", "a.b.c", "/a.b.c"})
+    EXPECT_EQ(found(name + " > 0"), "1") << name;
+  EXPECT_EQ(found("d/e > 0"), "2");
+  EXPECT_EQ(found("d.e > 0"), "3");
+  EXPECT_EQ(attempt_to([&] { found("a.b > 0"); })->code(), Errc::enotvar);
+}
+
 // A threshold is the number that the variable's type has for it.
 TEST_F(BpSourceTest, decimal_thresholds_are_those_of_the_type) {
   Block wide, narrow;
@@ -323,6 +348,10 @@ TEST_F(BpSourceTest, steps_that_lost_their_index_are_told) {
   const auto left_out = open_bp(path_.string(), Strings::given)->left_out();
   ASSERT_EQ(left_out.size(), 1U);
   EXPECT_EQ(left_out[0].name, "md.idx");
+  const auto searched =
+      find_in_bp(path_.string(), parse_search("T > 0"), false, [](const FoundBlock&) {});
+  EXPECT_EQ(searched.steps, 2);
+  EXPECT_EQ(searched.unread, 1U);
   fs::resize_file(path_ / "md.idx", fs::file_size(path_ / "md.idx") - 1);  // a torn record
   EXPECT_TRUE(check_bp(path_.string(), false).faults.empty());
 }

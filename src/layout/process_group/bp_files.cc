@@ -356,10 +356,10 @@ void BpFiles::make_directory() {
 }
 
 void BpFiles::read_index(bool column_major) {
-  const auto whole = static_cast<Offset>(look_through(column_major));
+  look_through(column_major);
   metadata_end = bp::head_bytes;
-  index_end = bp::head_bytes + whole * bp::record_bytes;
-  if (whole > 0) {
+  index_end = bp::head_bytes + static_cast<Offset>(steps) * bp::record_bytes;
+  if (steps > 0) {
     std::array<std::byte, bp::record_bytes> last{};
     index_->read_at(index_end - bp::record_bytes, last);
     const bp::StepRecord record = bp::parse_record(last, false);
@@ -380,9 +380,10 @@ void BpFiles::learn_opening(const bp::StepRecord& record) {
   if (const auto mark = mark_at(data, group->place, record.step)) last_opening_ = mark->opening;
 }
 
-// What is in the file, by its index. Returns the number of steps whose blocks are all there: what a
-// machine left that went down before it wrote them is no step, nor those behind it.
-std::size_t BpFiles::look_through(bool column_major) {
+// What is in the file, by its index. A machine that went down, or a copy that was cut short, may
+// have left steps without their values: who goes on would write over what may be put together
+// again.
+void BpFiles::look_through(bool column_major) {
   std::optional<BpReader> found;
   try {
     found.emplace(Comm(), path_, report_);
@@ -391,11 +392,10 @@ std::size_t BpFiles::look_through(bool column_major) {
   }
   const BpReader& old = *found;
   if (old.swapped()) cannot_append(path_, "it has the other byte order");
-  // Who goes on would write over what may be put together again.
-  if (const auto lost = steps_without_index(path_, old.steps(), comm_.rank(), report_); lost > 0)
+  if (const auto lost = old.unread_steps(); lost > 0)
     cannot_append(path_, "md.0 lacks the index of " + std::to_string(lost) + " of its steps",
                   to_recover);
-  std::size_t whole = old.steps();
+  steps = old.steps();
   std::unordered_map<std::uint32_t, Offset> ends;
   const auto end_of = [&](std::uint32_t number) {
     const auto [known, is_new] = ends.emplace(number, 0);
@@ -406,47 +406,33 @@ std::size_t BpFiles::look_through(bool column_major) {
     }
     return known->second;
   };
-  std::vector<bool> has_kind;
-  // Again where steps are dropped: what is behind the others counts.
-  for (std::size_t before = whole + 1; before != whole;) {
-    before = whole;
-    has_kind.clear();
-    whole_ends_.clear();
-    for (std::size_t v = 0; v < old.variables().size(); ++v) {
-      has_kind.push_back(!old.variables()[v].without_extents);
-      for (const std::uint32_t step : old.variables()[v].steps) {
-        if (step >= whole) break;
-        old.each_block(v, step, [&](const bp::Block& block) {
-          if (!bp::may_be_global(block.at)) has_kind[v] = true;
-          if (!block.has_value && block.bytes > 0 &&
-              block.bytes > end_of(block.file) - block.payload) {
-            whole = step;
-            return;
-          }
-          const bool plain = !block.has_value && block.operation.empty();
-          Offset& end = whole_ends_[block.file];
-          end = std::max(end, block.payload + (plain ? block.bytes : 0));
-        });
-      }
-    }
-  }
-  if (whole > 0 && old.column_major(whole - 1) != column_major)
-    cannot_append(path_, std::string("its arrays are ") + (column_major ? "row" : "column") +
-                             "-major, and those of the group are not");
-  for (std::size_t v = 0; v < has_kind.size(); ++v) {
+  for (std::size_t v = 0; v < old.variables().size(); ++v) {
     const StoredVariable& variable = old.variables()[v];
-    if (variable.steps.front() < whole && has_kind[v])
+    bool has_kind = !variable.without_extents;
+    for (const std::uint32_t step : variable.steps)
+      old.each_block(v, step, [&](const bp::Block& block) {
+        if (!bp::may_be_global(block.at)) has_kind = true;
+        if (!block.has_value && block.bytes > 0 && block.bytes > end_of(block.file) - block.payload)
+          cannot_append(path_,
+                        "data." + std::to_string(block.file) + " ends before the values of " +
+                            variable.variable.name + " in step " + std::to_string(step),
+                        to_recover);
+        const bool plain = !block.has_value && block.operation.empty();
+        Offset& end = whole_ends_[block.file];
+        end = std::max(end, block.payload + (plain ? block.bytes : 0));
+      });
+    if (has_kind)
       names.push_back(
           {variable.variable, variable.kind, static_cast<std::uint8_t>(variable.dimensions)});
   }
-  // Where steps are dropped theirs may be among them: the writer's own are written again then.
-  if (whole == old.steps())
-    for (const bp::Attribute& attribute : old.attributes()) {
-      if (attribute.name.size() > std::numeric_limits<std::uint16_t>::max())
-        cannot_append(path_, "the name of an attribute has more than 65,535 bytes");
-      names.push_back({{attribute.name, attribute.type}, Kind::attribute});
-    }
-  return whole;
+  if (steps > 0 && old.column_major(steps - 1) != column_major)
+    cannot_append(path_, std::string("its arrays are ") + (column_major ? "row" : "column") +
+                             "-major, and those of the group are not");
+  for (const bp::Attribute& attribute : old.attributes()) {
+    if (attribute.name.size() > std::numeric_limits<std::uint16_t>::max())
+      cannot_append(path_, "the name of an attribute has more than 65,535 bytes");
+    names.push_back({{attribute.name, attribute.type}, Kind::attribute});
+  }
 }
 
 /// Collective.

@@ -113,7 +113,7 @@ class BpFiles {
   void open_one_file(const WriteOptions& options, bool append);
   void make_directory();
   void read_index(bool column_major);
-  std::size_t look_through(bool column_major);
+  void look_through(bool column_major);
   void learn_opening(const bp::StepRecord& record);
   void follow_openings();
   void choose_data_file(int ranks_per_file, int ranks_per_node);

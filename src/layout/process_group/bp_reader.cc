@@ -178,6 +178,11 @@ std::size_t BpReader::entry_of(const StoredVariable& variable, std::size_t step)
   return static_cast<std::size_t>(found - variable.steps.begin());
 }
 
+std::uint64_t BpReader::unread_steps() const {
+  if (container_ != Container::directory) return 0;
+  return steps_without_index(path_, steps(), rank_, report_);
+}
+
 std::vector<bp::Block> BpReader::blocks(std::size_t v, std::size_t step) const {
   std::vector<bp::Block> all;
   each_block(v, step, [&](bp::Block& block) { all.push_back(std::move(block)); });

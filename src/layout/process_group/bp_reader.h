@@ -88,6 +88,9 @@ class BpReader {
   const StoredArray& array(std::size_t variable, std::size_t step) const;
   /// The same without a place for all: blocks as they were written.
   std::vector<bp::Block> blocks(std::size_t variable, std::size_t step) const;
+  /// Steps that md.idx of a BP4 directory tells of behind steps(): md.0 lacks their index, or the
+  /// index of one before them.
+  std::uint64_t unread_steps() const;
   /// One of these after the other, without memory for all.
   void each_block(std::size_t variable, std::size_t step,
                   const std::function<void(bp::Block& block)>& f) const;

@@ -111,10 +111,10 @@ TEST_F(EarlyRanks, what_is_beyond_memory_is_in_the_step_too) {
   check(4);
   EXPECT_TRUE(is_there("data.1"));
   EXPECT_FALSE(is_there("data.2"));  // one for all ranks of the node
-  // What was the node's file is a rank's now.
+  // What was the node's file is a rank's now, as is each: what is beyond memory goes there, too.
   write(3, true, 1);
   check(7);
-  EXPECT_TRUE(is_there("data.3"));
+  EXPECT_FALSE(is_there("data.3"));
   write(2, true, WriteOptions::ranks_of_node);
   check(9);
 }
@@ -141,6 +141,57 @@ TEST_F(EarlyRanks, a_step_takes_no_more_memory_than_it_may) {
   Report report;
   const BpReader file(Comm(), path_, report);
   EXPECT_EQ(file.blocks(0, 1).size(), static_cast<std::size_t>(2 * number));
+}
+
+// Small blocks together, large ones from where they are, in between what is lent.
+TEST_F(EarlyRanks, who_has_a_file_alone_writes_what_comes_at_once) {
+  constexpr Count small = 5'000, small_blocks = 40, wide = 100'000;  // 40 KB, 800 KB
+  constexpr Count all = 3 * (small_blocks * small + 2 * wide);
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    WriteOptions options;
+    options.ranks_per_file = 1;
+    options.step_memory = 64 << 20;
+    const auto file = StepWriter::create(comm, path_, options, report);
+    const std::vector<double> lent(wide, -1);
+    for (int step = 0; step < 2; ++step) {
+      Count at = comm.rank() * (all / 3);
+      std::vector<double> values;
+      const auto add = [&](Count count, bool lends) {
+        values.clear();
+        for (Count i = at; i < at + count; ++i)
+          values.push_back(static_cast<double>(step * all + i));
+        file->add({"v", bp::Type::float64}, {{all}, {at}, {count}},
+                  std::as_bytes(std::span(lends ? lent : values)), lends);
+        std::fill(values.begin(), values.end(), -2);
+        at += count;
+      };
+      for (Count b = 0; b < small_blocks; ++b) {
+        if (b == 20) add(wide, false);
+        if (b == 30) add(wide, true);
+        add(small, false);
+      }
+      EXPECT_LE(file->memory(), std::size_t{1} << 20);
+      EXPECT_EQ(report[Counter::flushes], 4 * (step + 1));  // 13, then 7, then the large one; 13
+      file->end_step();
+    }
+    file->close();
+  });
+  EXPECT_FALSE(is_there("data.3"));
+  with_index_and_without(path_, 2, [&](const BpReader& file) {
+    ASSERT_EQ(file.steps(), 2U);
+    std::vector<double> values(all);
+    for (std::size_t step = 0; step < 2; ++step) {
+      file.read(0, step, {{0}, {all}, {}}, reinterpret_cast<std::byte*>(values.data()));
+      Count lent = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        lent += values[i] == -1 ? 1 : 0;
+        if (values[i] != -1)
+          ASSERT_EQ(values[i], static_cast<double>(step * all + i)) << step << " " << i;
+      }
+      EXPECT_EQ(lent, 3 * wide);
+    }
+  });
 }
 
 TEST_F(EarlyRanks, nodes_have_files_of_their_own) {
@@ -202,12 +253,18 @@ TEST_F(EarlyRanks, all_is_done_but_writing_where_that_is_asked_for) {
   });
 }
 
+// Also of what went to files that ranks have alone.
 TEST_F(EarlyRanks, a_step_that_is_given_up_gives_its_space_back) {
-  for (const bool is_first : {true, false}) {
+  for (const auto& [is_first, per_file] : {std::pair(true, WriteOptions::all_ranks),
+                                           {false, WriteOptions::all_ranks},
+                                           {true, 1},
+                                           {false, 1}}) {
     SetUp();
+    const char* const one = per_file == 1 ? "data.0" : "data.1";
+    const char* const other = per_file == 1 ? "data.3" : "data.2";
     run_as_threads(4, [&](const Comm& comm) {
       Report report;
-      const auto file = open(comm, path_, false, 1, report, 2);
+      const auto file = open(comm, path_, false, per_file, report, 2);
       const auto write = [&](int step, bool fails) {
         for (int b = 0; b < 20; ++b) {
           const double values[2] = {static_cast<double>(step), static_cast<double>(b)};
@@ -230,10 +287,10 @@ TEST_F(EarlyRanks, a_step_that_is_given_up_gives_its_space_back) {
       };
       if (!is_first) write(1, false);
       std::uintmax_t before[2] = {4096, 4096};
-      if (!is_first) before[0] = bytes("data.4"), before[1] = bytes("data.5");
+      if (!is_first) before[0] = bytes(one), before[1] = bytes(other);
       for (int again = 0; again < 3; ++again) write(2, true);
-      EXPECT_LE(bytes("data.4"), before[0]);
-      EXPECT_LE(bytes("data.5"), before[1]);
+      EXPECT_LE(bytes(one), before[0]);
+      EXPECT_LE(bytes(other), before[1]);
       write(3, false);
       file->close();
     });

@@ -46,6 +46,7 @@ struct FoundBlock {
 /// How many there were to look at.
 struct Searched {
   Count steps = 0, blocks = 0;
+  std::uint64_t unread = 0;  ///< BpReader::unread_steps(), where who searches a path asked for them
 };
 
 /// Local. Calls f for each block that has, or may have, elements with such a value; only finite

@@ -263,6 +263,59 @@ TEST_F(StepFaults, what_cannot_be_given_back_belongs_to_no_step) {
   }
 }
 
+// The step fails on all ranks, though it was one rank's block that had no room.
+TEST_F(StepFaults, a_block_that_could_not_go_out_at_once_waits_for_the_end_of_the_step) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    WriteOptions options;
+    options.ranks_per_file = 1;
+    options.step_memory = 64 << 20;
+    auto file = StepWriter::create(comm, path_, options, report);
+    const auto write = [&](double base) {
+      std::vector<double> values(100'000);
+      for (int b = 0; b < 3; ++b) {
+        values.assign(values.size(), base + b);
+        file->add({"a", bp::Type::float64}, {{}, {}, {std::ssize(values)}},
+                  std::as_bytes(std::span(values)), false);
+        values.assign(values.size(), -1);
+      }
+    };
+    for (const bool stays_full : {false, true}) {
+      const std::string plan = "pwrite:call=1:errno=ENOSPC:rank=1";
+      comm.barrier();
+      if (comm.is_root()) fail(plan + (stays_full ? ":from" : ""));
+      comm.barrier();
+      write(10);
+      const auto failed = attempt_to([&] { file->end_step(); });
+      EXPECT_EQ(failed.has_value(), stays_full);
+      comm.barrier();
+      if (comm.is_root()) fail("none");
+      comm.barrier();
+    }
+    write(20);
+    file->end_step();
+    file->close();
+  });
+  with_index_and_without(path_, 2, [](const BpReader& file) {
+    ASSERT_EQ(file.steps(), 2U);
+    std::vector<double> values(100'000);
+    for (std::size_t step = 0; step < 2; ++step) {
+      const auto blocks = file.blocks(0, step);
+      ASSERT_EQ(blocks.size(), static_cast<std::size_t>(3 * ranks));
+      std::array<int, 3> seen{};
+      for (const bp::Block& one : blocks) {
+        file.read_block(0, one, reinterpret_cast<std::byte*>(values.data()));
+        EXPECT_EQ(values, std::vector<double>(values.size(), values[0]));
+        EXPECT_EQ(bp::number_of<double>(bp::Type::float64, one.max), values[0]);
+        const int which = static_cast<int>(values[0]) - (step == 0 ? 10 : 20);
+        ASSERT_TRUE(which >= 0 && which < 3) << values[0];
+        ++seen[static_cast<std::size_t>(which)];
+      }
+      EXPECT_EQ(seen, (std::array<int, 3>{ranks, ranks, ranks}));
+    }
+  });
+}
+
 // All of it is in the files but the record, and it cannot be given back, twice over.
 TEST_F(StepFaults, a_step_that_was_given_up_is_not_recovered) {
   for (const Way& way : ways()) {

@@ -8,6 +8,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "comm/backend.h"
 #include "layout/list_stream.h"
 #include "layout/process_group/block_shape.h"
 
@@ -94,7 +95,7 @@ void take_range(bp::Block& block, const Range& range, Measure measure) {
 /// Collective, before anything of the first step goes to data.K.
 void StepWriter::choose_data_files() {
   if (!files_.waits_for_size()) return;
-  Count bytes = static_cast<Count>(flushed_.early_groups.size()) * options_.step_memory;
+  Count bytes = flushed_.early_bytes;
   for (const Pending& pending : pending_) bytes += static_cast<Count>(pending.data.size());
   files_.spread(options_, bytes);
   files_.data().use_queue(later_.get());
@@ -193,21 +194,29 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
     block.max = block.min;
   }
   // What has no room even when all is gone is written from where it is.
-  const bool is_beyond = !lent && is_beyond_memory(data.size());
-  if (is_beyond) write_early();
-  const bool through = is_beyond && is_beyond_memory(data.size());
-  if (through && !block.has_value)
-    take_range(block, range_of(variable.type, data, measure), measure);
-  if (!lent && !through) {
+  const auto is_through = [&] {
+    return !lent && (is_beyond_memory(data.size()) ||
+                     (passes_through() && is_beyond(room_of_passing(), data.size())));
+  };
+  if (is_through()) let_out(!is_beyond_memory(data.size()));
+  const bool through = is_through();
+  const auto copy = [&](Pending& one) {
     std::byte* const room = copies_.find(data.size());
     const Range range = copy_with_range(variable.type, data, room, measure);
     copies_.take(data.size());
-    pending.data = {room, data.size()};
-    if (!block.has_value) take_range(block, range, measure);
-  }
+    one.data = {room, data.size()};
+    if (!one.block.has_value) take_range(one.block, range, measure);
+  };
+  if (through && !block.has_value)
+    take_range(block, range_of(variable.type, data, measure), measure);
+  if (!lent && !through) copy(pending);
   pending_.push_back(std::move(pending));
   if (through) {
-    const auto failed = attempt_to([&] { write_early(); });
+    const bool may_wait = !is_beyond_memory(data.size());
+    const auto failed = attempt_to([&] {
+      let_out(may_wait);
+      if (may_wait && !could_pass_) copy(pending_.back());
+    });
     if (failed) {
       pending_.pop_back();
       throw *failed;
@@ -640,13 +649,41 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
 }
 
 void StepWriter::make_room(std::size_t bytes) {
+  if (passes_through()) bytes = std::min(bytes, static_cast<std::size_t>(room_of_passing()));
   copies_.find(files_.has_early() ? std::min(bytes, static_cast<std::size_t>(options_.step_memory))
                                   : bytes);
 }
 
+bool StepWriter::is_beyond(Count room, std::size_t bytes) const {
+  const auto most = static_cast<std::size_t>(room);
+  return bytes > most || copies_.taken() > most - bytes;
+}
+
 bool StepWriter::is_beyond_memory(std::size_t bytes) const {
-  const auto most = static_cast<std::size_t>(options_.step_memory);
-  return files_.has_early() && (bytes > most || copies_.taken() > most - bytes);
+  return files_.has_early() && is_beyond(options_.step_memory, bytes);
+}
+
+/// Whether copies go to this rank's own data file as they come, where it knows without the others
+/// what the place of its groups is. A store that takes long for each call gets large ones.
+bool StepWriter::passes_through() {
+  return could_pass_ && files_.has_early() && files_.data_ranks().size() == 1 &&
+         !files_.waits_for_size() && !later_ && !log_ &&
+         !is_slow(files_.data().least_latency(true));
+}
+
+/// Of copies that wait until they pass: they are in a core's own cache still when the system copies
+/// them. Groups end at multiples of the alignment.
+Count StepWriter::room_of_passing() const {
+  constexpr Count of_cache = 512 << 10, groups_of_alignment = 16;
+  return std::min(options_.step_memory,
+                  std::max(of_cache, groups_of_alignment * options_.alignment));
+}
+
+/// Local. As write_early(); with `may_wait` an error waits for the end of the step, when all ranks
+/// hear of it.
+void StepWriter::let_out(bool may_wait) {
+  if (!may_wait) return write_early();
+  could_pass_ = !attempt_to([&] { write_early(); });
 }
 
 /// Local. What the step has in copies goes to the file, as a group of its own; what was lent takes
@@ -656,24 +693,32 @@ void StepWriter::write_early() {
   if (std::all_of(pending_.begin(), pending_.end(), is_lent)) return;
   const StepTimer timer(report_, Step::write);
   const std::uint32_t step = next_step();
+  const bool own = passes_through();
+  const std::uint32_t number = own ? files_.number() : files_.early_number();
   bp::GroupImage image = new_image(step);
-  std::vector<std::pair<std::size_t, bp::Bytes>> entries;
+  std::vector<EarlyEntry> entries;
+  Count bytes = 0;
   for (Pending& pending : pending_) {
     if (pending.lent) continue;
-    bp::Bytes& entry = entries.emplace_back(pending.name, bp::Bytes()).second;
+    bytes += std::ssize(pending.data);
+    bp::Bytes& entry = entries.emplace_back(EarlyEntry{pending.name, {}, own}).bytes;
     const auto known = names_[pending.name].known;
     const auto member = known ? static_cast<std::uint32_t>(*known) : bp::unknown_member;
-    put_block(pending, member, files_.early_number(), step, image, entry);
+    put_block(pending, member, number, step, image, entry);
   }
   image.finish(options_.alignment);
+  auto& groups = own ? flushed_.groups : flushed_.early_groups;
   make_room_for(flushed_.early, entries.size());
-  make_room_for(flushed_.early_groups, 1);
-  const Offset at = files_.take_early(image.bytes());
-  write_group(files_.early(), files_.early_number(), image, at);
-  flushed_.early_groups.push_back(at);
-  for (auto& [name, entry] : entries) {
-    bp::move_entry(entry, at);
-    flushed_.early.emplace_back(name, std::move(entry));
+  make_room_for(groups, 1);
+  const Offset at =
+      own ? std::max(files_.data_end, flushed_.end) : files_.take_early(image.bytes());
+  write_group(own ? files_.data() : files_.early(), number, image, at);
+  groups.push_back(at);
+  if (own) flushed_.end = at + image.bytes();
+  flushed_.early_bytes += bytes;
+  for (EarlyEntry& entry : entries) {
+    bp::move_entry(entry.bytes, at);
+    flushed_.early.push_back(std::move(entry));
   }
   std::erase_if(pending_, [&](const Pending& pending) { return !is_lent(pending); });
   copies_.clear();
@@ -683,8 +728,8 @@ void StepWriter::write_early() {
 /// Behind the agreement on names.
 void StepWriter::keep_early() {
   const std::vector<std::size_t> known = known_names();
-  for (const auto& [name, entry] : flushed_.early) {
-    auto& [bytes, number] = flushed_.early_entries[known[name]];
+  for (const auto& [name, entry, own] : flushed_.early) {
+    auto& [bytes, number] = (own ? flushed_.entries : flushed_.early_entries)[known[name]];
     bytes.insert(bytes.end(), entry.begin(), entry.end());
     ++number;
   }
@@ -827,6 +872,7 @@ void StepWriter::forget_blocks() {
 void StepWriter::forget_step() {
   forget_blocks();
   flushed_ = {};
+  could_pass_ = true;
 }
 
 // All ranks have ended their writes, as far as they are this step's. What lies behind whole steps
@@ -863,8 +909,25 @@ void StepWriter::carry_out(F&& f) {
   throw Error(*failed).as_own_matter(false);
 }
 
+std::int64_t StepWriter::meetings_so_far() const {
+  const auto of = [](const Comm::Backend* one) { return one ? one->meetings : 0; };
+  const Comm::Backend *const all = comm_.backend(), *const some = files_.data_ranks().backend();
+  return of(all) + (some == all ? 0 : of(some));
+}
+
+void StepWriter::count_meetings(std::int64_t of_step) {
+  auto& [first, least, most] = meetings_;
+  if (first >= 0) {
+    least = least < 0 ? of_step : std::min(least, of_step);
+    most = std::max(most, of_step);
+  } else {
+    first = of_step;
+  }
+}
+
 void StepWriter::end_step() {
   const StepTimer timer(report_, Step::wait);
+  const std::int64_t before = meetings_so_far();
   carry_out([&] {
     if (later_) finish_last();
     write_step();
@@ -872,6 +935,7 @@ void StepWriter::end_step() {
   if (log_) log_->keep_step();
   files_.keep_early();
   forget_step();
+  count_meetings(meetings_so_far() - before);
 }
 
 void StepWriter::flush(const std::optional<Error>& failed) {

@@ -3,7 +3,8 @@
 //
 //     add        the block's head and memory are noted, or its bytes copied          local
 //                beyond step_memory what was copied goes to the node's file as a
-//                group, and entries are kept
+//                group, and entries are kept; who has a data file alone writes such
+//                groups there, as soon as copies would leave a core's cache
 //     flush      what there is so far goes to data.K as a group, entries are kept    collective
 //     end_step   sizes are added up over ranks; groups go to data.K, entries to md.0;
 //                behind a meeting one record in md.idx makes the step readable       collective
@@ -124,6 +125,12 @@ class StepWriter {
   std::size_t memory() const { return copies_.memory(); }
   /// That have ended, whoever wrote them.
   std::uint64_t steps() const { return files_.steps; }
+  /// Local. How often this rank met others in a step that it ended: in the first one, which makes
+  /// names and files known, and the least and most often in those behind it. -1: there were none.
+  struct Meetings {
+    std::int64_t first = -1, least = -1, most = -1;
+  };
+  Meetings meetings() const { return meetings_; }
   /// Local. With WriteOptions::by_size what it came to, and by how many bytes of all ranks.
   std::pair<int, Count> chosen_ranks_per_file() const {
     return {files_.chosen_ranks_per_file(), files_.chosen_by()};
@@ -158,21 +165,29 @@ class StepWriter {
     bp::Bytes bytes;
     std::int64_t number = 0;
   };
+  struct EarlyEntry {
+    std::size_t name = 0;  // in names_
+    bp::Bytes bytes;
+    bool own = false;  // in data.K
+  };
   /// What went to the file of the step under way: groups by their places, and entries of blocks by
   /// the places of their variables in the catalogue.
   struct Flushed {
     std::vector<Offset> groups;  // in data.K
     std::map<std::size_t, Entries> entries;
     Offset end = 0;  // of data.K, over data_ranks(); 0: nothing
-    // In the node's file; and blocks whose variables not all ranks know yet, by place in names_.
+    // In the node's file; and blocks whose variables not all ranks know yet, in either.
     std::vector<Offset> early_groups;
+    Count early_bytes = 0;  // of these, without heads
     std::map<std::size_t, Entries> early_entries;
-    std::vector<std::pair<std::size_t, bp::Bytes>> early;
+    std::vector<EarlyEntry> early;
   };
 
   StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
              Report& report);
   void choose_data_files();
+  std::int64_t meetings_so_far() const;
+  void count_meetings(std::int64_t of_step);
   std::size_t name_of(Name&& name);
   std::vector<Name> new_names() const;
   void measure_lent();
@@ -191,6 +206,10 @@ class StepWriter {
   void empty_log();
   void write_step();
   void write_flush(const std::optional<Error>& failed);
+  bool passes_through();
+  Count room_of_passing() const;
+  void let_out(bool may_wait);
+  bool is_beyond(Count room, std::size_t bytes) const;
   bool is_beyond_memory(std::size_t bytes) const;
   void write_early();
   void keep_early();
@@ -239,11 +258,13 @@ class StepWriter {
   std::unordered_map<std::string, std::size_t> name_places_;
   std::vector<Pending> pending_;
   Flushed flushed_;
+  bool could_pass_ = true;                 // nothing failed of what went out in this step
   std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;
   MakeIo make_io_;
   std::unique_ptr<ExtentIo> index_io_;
-  std::unique_ptr<StepLog> log_;      // of stage burst; it refers to the files
+  std::unique_ptr<StepLog> log_;  // of stage burst; it refers to the files
+  Meetings meetings_;
   std::vector<bp::StepRecord> held_;  // of steps that wait; on all ranks, root's count
 };
 

@@ -14,6 +14,7 @@
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
 #include "layout/process_group/bp_reader.h"
+#include "layout/process_group/recovery.h"
 #include "layout/process_group/step_writer.h"
 
 namespace forebay::process_group {
@@ -463,8 +464,9 @@ TEST_F(StepWriterRanks, who_appends_knows_the_variables_that_are_there) {
   EXPECT_EQ(metadata.find("units"), metadata.rfind("units"));  // once
 }
 
-// As a machine leaves it that went down: md.idx is on the device, and the values are not.
-TEST_F(StepWriterRanks, steps_whose_values_are_not_there_are_none_to_who_appends) {
+// As a machine leaves it that went down, or a copy that was cut short. Who appends would drop what
+// may be put together again.
+TEST_F(StepWriterRanks, a_data_file_that_ends_early_is_not_appended_to) {
   run_as_threads(2, [&](const Comm& comm) {
     Report report;
     const auto write = [&](int steps) {
@@ -482,6 +484,21 @@ TEST_F(StepWriterRanks, steps_whose_values_are_not_there_are_none_to_who_appends
       const auto blocks = file.blocks(0, 2);
       fs::resize_file(path_ / "data.0",
                       static_cast<std::uintmax_t>(blocks[1].payload + blocks[1].bytes - 1));
+    }
+    comm.barrier();
+    const auto failed = attempt_to([&] { write(1); });
+    EXPECT_EQ(code_of(failed), Errc::ebad_file);
+    if (comm.is_root() && failed) {
+      EXPECT_NE(failed->message().find("data.0 ends before the values of v in step 2"),
+                std::string::npos)
+          << failed->message();
+      EXPECT_NE(failed->advice().find("forebay recover"), std::string::npos);
+    }
+    comm.barrier();
+    if (comm.is_root()) {
+      EXPECT_EQ(records(), 5U);
+      recover_index(path_, {.skip_damaged = true}, 0, report);
+      EXPECT_EQ(records(), 2U);
     }
     comm.barrier();
     write(1);

@@ -142,6 +142,46 @@ TEST_F(FilesCommandsTest, blocks_of_bp_files_are_shown) {
   EXPECT_NE(run({"find", "T > 0", at("none.bp")}).find("is not there"), std::string::npos);
 }
 
+TEST_F(FilesCommandsTest, steps_that_cannot_be_searched_are_told) {
+  write_group(at("a.bp"), "", true);
+  EXPECT_EQ(run({"find", "T > 0", at("a.bp")}).find("forebay recover"), std::string::npos);
+  EXPECT_EQ(status_, exit_done);
+  fs::resize_file(at("a.bp/md.0"), fs::file_size(at("a.bp/md.0")) - 1);
+  const std::string text = run({"find", "T > 0", at("a.bp")});
+  EXPECT_NE(text.find("1 of 1 blocks, in 1 of 1 steps\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 steps were not searched"), std::string::npos) << text;
+  EXPECT_EQ(status_, exit_unreadable);
+  const std::string json = run({"find", "--json", "T > 0", at("a.bp")});
+  EXPECT_NE(json.find("\"unread_steps\": 1"), std::string::npos) << json;
+}
+
+// The output has one value for each element, whatever there was.
+TEST_F(FilesCommandsTest, converting_tells_of_blocks_that_overlap_and_of_holes) {
+  GroupDefinition group = define_group("g", "C");
+  define_variable(
+      group, {.name = "T", .type = "double", .dimensions = "2", .global = "2", .offsets = "0"});
+  const std::array<double, 2> values{1, 2};
+  const auto converted = [&](std::vector<std::pair<std::int64_t, std::int64_t>> boxes) {
+    const auto file = GroupFile::create(Comm(), at("a.bp"), group, {}, false);
+    const std::int64_t all = 4;
+    for (const auto& [start, count] : boxes)
+      file->write_box("T", {&all, &start, &count}, values.data(), false);
+    file->end_step();
+    file->close();
+    const std::string text = run({"convert", "-f", at("a.bp"), at("b.nc")});
+    EXPECT_EQ(status_, exit_done) << text;
+    return text;
+  };
+  const std::string whole = converted({{0, 2}, {2, 2}});
+  EXPECT_EQ(whole.find("overlap"), std::string::npos) << whole;
+  EXPECT_EQ(whole.find("no rank"), std::string::npos) << whole;
+  const std::string wrong = converted({{0, 2}, {1, 2}});
+  EXPECT_NE(wrong.find("T, step 0: blocks overlap\n"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("T, step 0: 1 elements or more were written by no rank\n"),
+            std::string::npos)
+      << wrong;
+}
+
 TEST_F(FilesCommandsTest, steps_that_wait_in_logs_are_told) {
   std::filesystem::create_directory(at("logs"));
   write_group(at("a.bp"), "stage=burst;nc_burst_buf_dirname=" + at("logs"), false);

@@ -33,8 +33,22 @@ struct Options {
   bool values = false, json = false;
 };
 
-// Prints what one file has, or adds it to `files`. Returns whether it has anything.
-bool find_in(const std::string& path, const Search& what, const Options& options, Json& files) {
+// What is not known of a file that says less than it should. Returns whether it is one.
+bool tell_unread(const std::string& path, const Searched& searched) {
+  if (searched.unread == 0) return false;
+  std::fflush(stdout);
+  fmt::print(stderr,
+             "{}: {} steps were not searched, as md.0 lacks their index (`forebay recover`)\n",
+             printable(path), searched.unread);
+  return true;
+}
+
+struct Found {
+  bool any = false, all_searched = true;
+};
+
+// Prints what one file has, or adds it to `files`.
+Found find_in(const std::string& path, const Search& what, const Options& options, Json& files) {
   if (!std::filesystem::exists(path))
     throw Error(Errc::enoent, path + " is not there", "look at the path");
   if (!is_bp(path))
@@ -55,11 +69,14 @@ bool find_in(const std::string& path, const Search& what, const Options& options
   if (options.json)
     files.push_back({{"path", path},
                      {"found", std::move(blocks)},
-                     {"searched", {{"steps", searched.steps}, {"blocks", searched.blocks}}}});
+                     {"searched",
+                      {{"steps", searched.steps},
+                       {"blocks", searched.blocks},
+                       {"unread_steps", searched.unread}}}});
   else
     fmt::print("{}: {} of {} blocks, in {} of {} steps\n", printable(path), found_blocks,
                searched.blocks, steps, searched.steps);
-  return found_blocks > 0;
+  return {found_blocks > 0, !tell_unread(path, searched)};
 }
 
 // What is wrong with one file keeps nobody from looking into the others.
@@ -76,7 +93,11 @@ int find_in_all(const Options& options) {
     tell(*nonsense);
   } else {
     for (const std::string& path : options.paths) {
-      const auto failed = attempt_to([&] { any |= find_in(path, what, options, files); });
+      const auto failed = attempt_to([&] {
+        const Found found = find_in(path, what, options, files);
+        any |= found.any;
+        senseless |= !found.all_searched;
+      });
       if (!failed) continue;
       tell(*failed);
       files.push_back({{"path", path}, {"error", failed->message()}});
@@ -104,8 +125,9 @@ void add_find_command(CLI::App& app, int& status) {
       "not read, and need not be there, without --values. Operators: <, <=, >, >=, ==, !=. Only "
       "finite values count. \"perhaps\": a block whose range leaves it open, or that the index has "
       "no range of. Blocks of adios2 that hold NaN have wrong ranges there.\n"
+      "Names are those that forebay ls shows, or the file's own: a.b and a/b.\n"
       "Exit codes: 0 something was found, 1 nothing was, 2 a condition or a file that makes no "
-      "sense.");
+      "sense, or steps that could not be searched.");
   command.callback([options, &status] { status = find_in_all(*options); });
 }
 

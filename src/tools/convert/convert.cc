@@ -195,6 +195,19 @@ Count size_on_disk(const std::string& path) {
   return bytes;
 }
 
+// Of arrays in a BP file whose blocks overlap, or leave elements out: the output cannot show it.
+void tell_of_blocks(const std::string& path) {
+  constexpr std::size_t most = 8;
+  if (!is_bp(path)) return;
+  BpCheck found;
+  if (attempt_to([&] { found = check_bp(path, false); })) return;  // reading it tells why
+  for (std::size_t n = 0; n < std::min(most, found.notes.size()); ++n)
+    fmt::print(stderr, "{}: {}\n", printable(path), printable(found.notes[n], 200));
+  if (found.notes.size() > most)
+    fmt::print(stderr, "{}: {} more such notes, which `forebay check` lists\n", printable(path),
+               found.notes.size() - most);
+}
+
 // One conversion from beginning to end.
 class Conversion {
  public:
@@ -230,7 +243,10 @@ class Conversion {
  private:
   // What the output has no word for is refused, unless the user wants to go without it.
   void open_input() {
-    if (comm_.is_root()) tell_staged_writes(options_.in);
+    if (comm_.is_root()) {
+      tell_staged_writes(options_.in);
+      tell_of_blocks(options_.in);
+    }
     source_ = open_source(options_.in, options_.group);
     const std::string name = printable(options_.in),
                       to = options_.to.empty() ? "netcdf" : options_.to;
