@@ -20,7 +20,7 @@ struct Options {
   BlockOptions btio = usual_blocks(Shape::Btio);
   FlashIoCommand flash_io;
   MetadataOptions metadata;
-  PosixOptions append, limit, log_limit;
+  PosixOptions append, limit, log_limit, exchange_limit;
   ArrayCommand arrays;
 };
 
@@ -63,10 +63,14 @@ void add_workloads(CLI::App& app, Command& c) {
   add_flash_io_workload(app, c, o.flash_io);
   o.limit.way = PosixOptions::Way::OneProcess;
   o.log_limit.way = PosixOptions::Way::OwnFiles;
+  o.exchange_limit.way = PosixOptions::Way::Exchange;
   add_posix_workload(app, c, "append", "no library: each rank pwrites one block", o.append);
   add_posix_workload(app, c, "limit", "no library: one process pwrites everything", o.limit);
   add_posix_workload(app, c, "log-limit", "no library: each rank writes a file of its own",
                      o.log_limit);
+  add_posix_workload(app, c, "exchange-limit",
+                     "no library: one MPI_Alltoall, then each rank pwrites one block",
+                     o.exchange_limit);
 }
 
 }  // namespace forebay::bench

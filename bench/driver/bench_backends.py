@@ -14,7 +14,7 @@ PROGRAMS = {
 OWN = ("forebay", "forebay-async", "forebay-chunked", "forebay-decomposed", "forebay-decom-async", "forebay-decom-codec",
        "forebay-decom-api")
 PEERS = ("pnetcdf", "pnetcdf-hints", "pnetcdf-blob", "hdf5", "hdf5-multi")
-SYSTEM = ("append", "limit", "log-limit")
+SYSTEM = ("append", "limit", "log-limit", "exchange-limit")
 LIMITS = SYSTEM + ("floor", "codec-limit")
 ALL = PEERS + OWN + LIMITS
 DEFAULT = "forebay,pnetcdf,pnetcdf-hints,append,limit"

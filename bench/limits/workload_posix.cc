@@ -23,6 +23,8 @@ PosixWorkload::PosixWorkload(const PosixOptions& options, const Team& team)
     length_ = team_.rank + 1 == team_.size ? options_.bytes - offset_ : each;
   }
   buffer_ = std::make_unique<std::uint64_t[]>(static_cast<std::size_t>(length_) / 8 + 1);
+  if (options_.way == Way::Exchange)
+    received_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(length_));
   amounts_.bytes = options_.bytes;
   amounts_.requests = amounts_.pieces = team_.sum(posix_calls(length_));
   amounts_.own_data_bytes = team_.max(length_);
@@ -34,6 +36,8 @@ std::string PosixWorkload::name() const {
       return "limit";
     case Way::OwnFiles:
       return "log-limit";
+    case Way::Exchange:
+      return "exchange-limit";
     default:
       return "append";
   }
@@ -65,6 +69,12 @@ void PosixWorkload::prepare_read() {
   std::memset(buffer_.get(), 0xA5, static_cast<std::size_t>(length_));
 }
 
+void PosixWorkload::exchange() {
+  const auto share = static_cast<int>(options_.bytes / team_.size / team_.size);
+  if (share == 0) return;  // on all ranks
+  MPI_Alltoall(data().data(), share, MPI_BYTE, received_.get(), share, MPI_BYTE, team_.comm);
+}
+
 std::int64_t PosixWorkload::verify() {
   std::int64_t wrong = 0;
   const auto words = static_cast<std::uint64_t>(length_) / 8;
@@ -77,10 +87,11 @@ std::int64_t PosixWorkload::verify() {
 void PosixWorkload::write(const std::string& path, MPI_Info /*info*/, Phases& phases) {
   const bool own = options_.way == Way::OwnFiles;
   if (!own && team_.rank == 0) PosixFile(path, O_WRONLY | O_CREAT | O_TRUNC).close();
-  if (options_.way == Way::Append) MPI_Barrier(team_.comm);
+  if (options_.way == Way::Append || options_.way == Way::Exchange) MPI_Barrier(team_.comm);
   if (own || length_ > 0) {
     PosixFile file(own_file(path, team_.rank), own ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY);
     phases.mark("open");
+    if (options_.way == Way::Exchange) exchange();
     file.write_all(own ? 0 : offset_, data());
     phases.mark("data");
     file.close();
@@ -94,6 +105,7 @@ void PosixWorkload::read(const std::string& path, MPI_Info /*info*/, Phases& pha
     PosixFile file(own_file(path, team_.rank), O_RDONLY);
     phases.mark("open");
     file.read_all(own ? 0 : offset_, data());
+    if (options_.way == Way::Exchange) exchange();
     phases.mark("data");
     file.close();
   }

@@ -7,6 +7,9 @@
 //     limit      rank 0 does all of it
 //     log-limit  each rank writes its part to a file of its own, from its begin to its end: what a
 //                log per process costs at least
+//     exchange-limit  all ranks send each other equal shares of what they have, in one
+//                MPI_Alltoall, and each pwrites (preads) one block: what two phases cost at least,
+//                where every byte changes hands
 //
 // All go in calls of 8 MiB on one buffer that holds the rank's data.
 
@@ -20,7 +23,7 @@
 namespace forebay::bench {
 
 struct PosixOptions {
-  enum class Way { Append, OneProcess, OwnFiles };
+  enum class Way { Append, OneProcess, OwnFiles, Exchange };
   Way way = Way::Append;
   std::int64_t bytes = 32 << 20;  ///< of all ranks
 };
@@ -42,6 +45,7 @@ class PosixWorkload final : public Workload {
 
  private:
   std::span<std::byte> data();
+  void exchange();
   std::string own_file(const std::string& path, int rank) const;
 
   PosixOptions options_;
@@ -49,6 +53,7 @@ class PosixWorkload final : public Workload {
   std::int64_t offset_ = 0;  // of this rank's part in the whole
   std::int64_t length_ = 0;
   std::unique_ptr<std::uint64_t[]> buffer_;
+  std::unique_ptr<std::byte[]> received_;  // Exchange
   Amounts amounts_;
 };
 
