@@ -10,7 +10,8 @@
 //
 // Tries are short, and a window of a try waits for all others of it. So from then on whole
 // operations are measured, which needs no meeting of its own, and now and then, ever more rarely,
-// one goes the other way, unless that takes `patience` times as long as far as is known.
+// one goes the other way: the later the longer that took when it was tried last, beyond `patience`
+// times as long. A direct try that was given up is not made again.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,9 @@ class QuickerWay {
   bool next_is_direct(double patience) {
     const bool best = is_direct();
     ++since_;
-    if (since_ <= apart_ || pace(!best) > patience * pace(best)) return best;
+    // What has stood aside for long may be quicker than when it was known last.
+    const double bar = patience * (1 + static_cast<double>(since_) / most_apart);
+    if (since_ <= apart_ || pace(!best) > bar * pace(best)) return best;
     since_ = 0;
     apart_ = std::min(2 * apart_, most_apart);
     return !best;

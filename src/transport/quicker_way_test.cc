@@ -76,13 +76,13 @@ TEST(QuickerWay, is_put_right_by_whole_operations_where_tries_misled) {
   EXPECT_TRUE(way.is_direct());
 }
 
-TEST(QuickerWay, does_not_try_again_what_takes_much_longer) {
+TEST(QuickerWay, seldom_tries_again_what_takes_much_longer) {
   QuickerWay way = found_direct();
-  EXPECT_EQ(direct_ones(way, 200, 1, 0.1).size(), 200u);
+  EXPECT_EQ(direct_ones(way, 90, 1, 5), (std::vector{0}));
+  EXPECT_EQ(direct_ones(way, 90, 1, 0.2).size(), 85u);  // quicker by now, as the 97th finds
   way = found_direct();
-  EXPECT_EQ(direct_ones(way, 200, 1, 5).size(), 1u);
   way.give_up_directly();
-  EXPECT_TRUE(direct_ones(way, 200, 1, 0.1).empty());
+  EXPECT_TRUE(direct_ones(way, 500, 1, 0.1).empty());
 }
 
 TEST(QuickerWay, is_little_moved_by_an_operation_that_was_slow_by_chance) {

@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/attempt.h"
@@ -241,6 +242,43 @@ TEST_P(TransportRanks, what_is_written_is_read_and_holes_stay) {
   copy_swapped(reinterpret_cast<std::byte*>(expected.data()),
                reinterpret_cast<const std::byte*>(model_.data()), file_bytes, 4);
   EXPECT_TRUE(found == expected);
+}
+
+/// The same, but some take their time at the beginning.
+class Slow : public Listed {
+ public:
+  Slow(std::vector<Extent> list, bool slow) : Listed(list), copy_(std::move(list)), slow_(slow) {}
+  std::size_t next(std::span<Extent> out) override {
+    if (slow_ && !std::exchange(begun_, true))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return Listed::next(out);
+  }
+  void rewind() override { begun_ = false, Listed::rewind(); }
+  std::unique_ptr<ExtentStream> clone() const override { return std::make_unique<Listed>(copy_); }
+
+ private:
+  std::vector<Extent> copy_;
+  bool slow_, begun_ = false;
+};
+
+// What an operation took is what it took the slowest rank: ranks choose alike.
+TEST_P(TransportRanks, ranks_that_take_longer_than_others_go_the_same_way) {
+  options_.patience = 1e6;
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
+    for (int operation = 0; operation < 24; ++operation) {
+      Memory mine = to_write(comm.rank(), operation);
+      Slow stream(mine.extents, comm.rank() == 1);
+      transport.write_all(stream);
+      comm.barrier();
+      if (comm.is_root()) note(operation);
+      comm.barrier();
+    }
+    expect_read(transport, comm.rank(), 0, true);
+    // Tries are quick, as the copies of a stream are; whole operations are not.
+    const std::string told = transport.reasons();
+    const auto at = told.find("windows, ", told.find("writes: "));
+    if (at != std::string::npos) EXPECT_LT(std::stod(told.substr(at + 9)), 40) << told;
+  });
 }
 
 // Through windows, twice, and directly: in parts of the first operation of each direction. A direct
