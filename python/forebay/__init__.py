@@ -23,7 +23,7 @@ docs/python.md tells the whole of it.
 
 from . import _forebay
 from ._dataset import Dataset, Dimension, FoundBlock, Variable, needs_forebay
-from ._errors import ChangedFileError, FormatError, StagedWritesWarning, UnsupportedError
+from ._errors import ChangedFileError, FormatError, LostStepsWarning, StagedWritesWarning, UnsupportedError
 from ._open import open
 from ._references import references, write_references
 
@@ -40,6 +40,7 @@ __all__ = [
     "Dimension",
     "FormatError",
     "FoundBlock",
+    "LostStepsWarning",
     "StagedWritesWarning",
     "UnsupportedError",
     "Variable",

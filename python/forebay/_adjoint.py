@@ -36,13 +36,12 @@ except ImportError as missing:
     raise ImportError("schedules need the package checkpoint-schedules (pip install checkpoint-schedules)") from missing
 
 from . import _forebay
-from .checkpoints import Store
+from .checkpoints import KEPT, Store
 
 __all__ = ["Schedule", "run"]
 
 # A state has the model's data under their own names, so that codecs by name find them, and what reverse() needs under
-# names that begin so.
-_KEPT = "kept."
+# names that begin with KEPT.
 
 
 def _key(n: int, storage: StorageType) -> int:
@@ -53,8 +52,8 @@ def _key(n: int, storage: StorageType) -> int:
 
 
 def _restart(data: Mapping[str, Any]) -> dict[str, Any]:
-    if wrong := [name for name in data if name.startswith(_KEPT)]:
-        raise ValueError(f"an array of a model's state cannot have the name {wrong[0]!r}, which begins with {_KEPT!r}")
+    if wrong := [name for name in data if name.startswith(KEPT)]:
+        raise ValueError(f"an array of a model's state cannot have the name {wrong[0]!r}, which begins with {KEPT!r}")
     return dict(data)
 
 
@@ -97,7 +96,7 @@ def _forward(schedule: CheckpointSchedule, store: Store, model: Any, action: For
     if reached is None:
         reached = action.n1
     if action.write_adj_deps and stores and reached > action.n0:
-        data |= {_KEPT + name: values for name, values in model.dependencies().items()}
+        data |= {KEPT + name: values for name, values in model.dependencies().items()}
         if hasattr(model, "clear"):
             model.clear()
     if data:
@@ -117,8 +116,8 @@ def _transfer(store: Store, model: Any, action: Any) -> None:
     if action.to_storage != StorageType.WORK:
         store[_key(action.n, action.to_storage)] = data
         return
-    restart = {name: values for name, values in data.items() if not name.startswith(_KEPT)}
-    kept = {name[len(_KEPT) :]: values for name, values in data.items() if name.startswith(_KEPT)}
+    restart = {name: values for name, values in data.items() if not name.startswith(KEPT)}
+    kept = {name[len(KEPT) :]: values for name, values in data.items() if name.startswith(KEPT)}
     if restart:
         model.restore(action.n, restart)
     if kept:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _forebay, _repr
-from ._errors import ChangedFileError, FormatError, UnsupportedError, missing
+from ._errors import ChangedFileError, FormatError, LostStepsWarning, UnsupportedError, missing
 from ._indexing import Selection, select
 from ._types import decode_attribute, dtype_of
 
@@ -478,11 +479,16 @@ class Dataset(Mapping):
 
         Found by the least and greatest value of each block that the index has: the data files are not read, and need
         not be there. With `values` they are read, and blocks without such a value left out. Names are those in it.
-        Raises UnsupportedError for files of other formats, ValueError for what is no condition.
+        Raises UnsupportedError for files of other formats, ValueError for what is no condition. LostStepsWarning tells
+        of steps that the index has lost.
         """
         if not isinstance(self._handle_for_use(), _forebay.BpReader):
             raise UnsupportedError(f"{self._path} has no index of values: only BP files (BP3, BP4) are searched")
-        return [FoundBlock(*found) for found in _forebay.find_in_bp(os.fsencode(self._path), condition, values)]
+        found, unread = _forebay.find_in_bp(os.fsencode(self._path), condition, values)
+        if unread > 0:
+            what = f"{self._path}: {unread} steps were not searched, as md.0 lacks their index (`forebay recover`)"
+            warnings.warn(what, LostStepsWarning, stacklevel=2)
+        return [FoundBlock(*block) for block in found]
 
     @property
     def unlimited(self) -> str | None:

@@ -23,6 +23,10 @@ class StagedWritesWarning(UserWarning):
     """Writes of a job that ended are in its staging logs, not in the file yet."""
 
 
+class LostStepsWarning(UserWarning):
+    """Steps of a BP file whose index is lost: what was searched is less than was written."""
+
+
 _CLASSES = {
     "not found": FileNotFoundError,
     "exists": FileExistsError,

@@ -65,6 +65,9 @@ class StateInfo(NamedTuple):
 # Text with the names of those arrays of a state that are bool: files know them as numbers of one byte.
 _BOOLS = ".bool"
 
+# Names of what run() stores of a step for the adjoint begin so; those of the model's state do not.
+KEPT = "kept."
+
 
 def _is_pattern(name: str) -> bool:
     return any(character in name for character in "*?[")
@@ -81,8 +84,10 @@ class _States(MutableMapping):
         self._store = store
         self._codec = codec
         self._adjoint = adjoint
-        # Names that the first state of the model must have.
-        self._expected = [] if adjoint or not isinstance(codec, Mapping) else [n for n in codec if not _is_pattern(n)]
+        # Names that the first state of the model must have. Of states that were found again it is not there any more.
+        self._expected = []
+        if not adjoint and isinstance(codec, Mapping) and not len(self):
+            self._expected = [name for name in codec if not _is_pattern(name)]
 
     def __setitem__(self, step: int, state: Mapping[str, Any]) -> None:
         given = []
@@ -90,7 +95,9 @@ class _States(MutableMapping):
         bools = [name for name, array in arrays.items() if array.dtype == np.bool_]
         if _BOOLS in arrays:
             raise ValueError(f"an array cannot have the name {_BOOLS!r}")
-        unknown = [name for name in self._expected if name not in arrays]
+        # What run() keeps for the adjoint alone is no state of the model.
+        first = not arrays or not all(name.startswith(KEPT) for name in arrays)
+        unknown = [name for name in self._expected if first and name not in arrays]
         if unknown:
             raise ValueError(
                 f"codec names {_quoted(unknown)}, and the first state has {_quoted(arrays)}: "
@@ -104,7 +111,8 @@ class _States(MutableMapping):
             number = type_number(array.dtype)
             given.append((name, number, list(array.shape), self._codec_of(name), array.view(DTYPES[number])))
         self._store.put(operator.index(step), self._adjoint, given)
-        self._expected = []
+        if first:
+            self._expected = []
 
     def _codec_of(self, name: str) -> str | None:
         if not isinstance(self._codec, Mapping):

@@ -14,14 +14,16 @@ std::unique_ptr<Source> open_directory(const std::string& path) {
 }
 
 /// [(step, block, start, count, least, greatest, certain, matches)]; least and greatest None where
-/// the index has none, matches None where values were not read.
-nb::list find_in_directory(const nb::bytes& name, const std::string& condition, bool values) {
+/// the index has none, matches None where values were not read. And how many steps were not
+/// searched.
+nb::tuple find_in_directory(const nb::bytes& name, const std::string& condition, bool values) {
   const std::string path(name.c_str(), name.size());
   std::vector<FoundBlock> all;
+  Searched searched;
   {
     const nb::gil_scoped_release unlocked;
-    find_in_bp(path, parse_search(condition), values,
-               [&](const FoundBlock& found) { all.push_back(found); });
+    searched = find_in_bp(path, parse_search(condition), values,
+                          [&](const FoundBlock& found) { all.push_back(found); });
   }
   const auto bound = [](const FoundBlock& found, long double value) -> nb::object {
     return found.known ? nb::cast(static_cast<double>(value)) : nb::none();
@@ -32,7 +34,7 @@ nb::list find_in_directory(const nb::bytes& name, const std::string& condition, 
                                nb::tuple(nb::cast(found.count)), bound(found, found.least),
                                bound(found, found.greatest), found.certain,
                                found.matches ? nb::cast(*found.matches) : nb::none()));
-  return list;
+  return nb::make_tuple(list, searched.unread);
 }
 
 }  // namespace

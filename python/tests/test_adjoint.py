@@ -192,6 +192,17 @@ def test_codecs_are_found_by_the_models_own_names(tmp_path):
         checkpoints.run(checkpoints.Schedule(3, 1), store, model)
 
 
+def test_a_schedule_that_stores_no_states_takes_codecs_of_them(tmp_path):
+    cs = pytest.importorskip("checkpoint_schedules")
+    model, bound = Burgers(10), "zfp:accuracy=1e-6"
+    with checkpoints.Store(tmp_path / "run", codec={"u": bound, "kept.w": "deflate"}) as store:
+        checkpoints.run(cs.SingleDiskStorageSchedule(), store, model)
+        with pytest.raises(ValueError, match="'u', 'kept.w', and the first state has 'w'"):
+            store[1000] = {"w": model.fields["w"]}
+    for got, wanted in zip(model.adjoint, exact(10), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
 def revolve(steps, states):
     """Least number of advances (Griewank and Walther 2000)."""
     repeats = next(r for r in range(1000) if math.comb(states + r, states) >= steps)

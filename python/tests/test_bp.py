@@ -137,6 +137,14 @@ def test_blocks_are_found_by_their_values(path, tmp_path):
         file.find("T > 1")
 
 
+def test_steps_that_could_not_be_searched_are_told(bp4):
+    index = bp4 / "md.0"
+    index.write_bytes(index.read_bytes()[:-1])
+    with forebay.open(bp4) as file, pytest.warns(forebay.LostStepsWarning, match="1 steps were not searched"):
+        steps = {found.step for found in file.find("T > 0")}
+    assert steps and 2 not in steps
+
+
 def test_a_file_that_is_written_anew_is_noticed(bp4):
     with forebay.open(bp4) as file:
         index = bp4 / "md.idx"

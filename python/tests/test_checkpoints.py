@@ -73,6 +73,17 @@ def test_a_codec_of_what_the_first_state_does_not_have_is_refused(tmp_path):
         assert sizes[1, False] < 1000
 
 
+def test_a_job_that_goes_on_has_its_first_state_behind_it(tmp_path):
+    codec = {"T": "none", "bathymetry": "deflate"}
+    with checkpoints.Store("run", directory=tmp_path, codec=codec) as store:
+        store[0] = {"T": np.zeros(5), "bathymetry": np.ones(5)}
+        store[1] = {"T": np.zeros(5)}
+        store.close(keep=True)
+    with checkpoints.Store("run", directory=tmp_path, codec=codec) as again:
+        again[2] = {"T": np.arange(5.0)}
+        assert list(again) == [0, 1, 2]
+
+
 def test_what_makes_no_sense_is_refused(tmp_path):
     for codec in ("zip", {"T": "zfp:accuracy=1e-3", "S": "zfp:accurate=1"}):
         with pytest.raises(ValueError):

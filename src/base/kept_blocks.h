@@ -15,9 +15,17 @@ namespace forebay {
 class KeptBlocks {
  public:
   using Block = std::unique_ptr<std::byte[]>;
+  static constexpr Count least = 16 << 10;  ///< bytes of what is kept
 
-  /// One of `bytes` bytes. What is kept besides is `limit` bytes at most from here on.
-  Block take(Count bytes, Count limit) {
+  /// One of `bytes` bytes. Where it is a new one, what is kept besides is limit() bytes at most
+  /// from here on; of small ones, which may be many, each `least` bytes together count as one.
+  template <typename Limit>
+  Block take(Count bytes, const Limit& limit) {
+    const auto made = [&] {
+      return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+    };
+    if (bytes < least && (small_ += bytes) < least) return made();
+    if (bytes < least) small_ = 0;
     const auto found = blocks_.find(bytes);
     if (found != blocks_.end()) {
       Block block = std::move(found->second);
@@ -25,15 +33,17 @@ class KeptBlocks {
       bytes_ -= bytes;
       return block;
     }
-    if (bytes_ > limit) clear();
-    return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+    if (bytes_ > 0 && bytes_ > limit()) clear();
+    return made();
   }
 
-  /// Small ones, and where more than `limit` bytes would be kept others, are not kept.
-  void give(Block block, Count bytes, Count limit) noexcept {
+  /// Small ones, and where more than limit() bytes would be kept others, are not kept.
+  template <typename Limit>
+  void give(Block block, Count bytes, const Limit& limit) noexcept {
     if (!block || bytes < least) return;
-    if (bytes_ + bytes > limit) clear();  // sizes that do not come again do not stay
-    if (bytes > limit) return;
+    const Count most = limit();
+    if (bytes_ + bytes > most) clear();  // sizes that do not come again do not stay
+    if (bytes > most) return;
     attempt_to([&] {
       blocks_.emplace(bytes, std::move(block));
       bytes_ += bytes;
@@ -43,15 +53,13 @@ class KeptBlocks {
   Count bytes() const { return bytes_; }
 
  private:
-  static constexpr Count least = 16 << 10;
-
   void clear() {
     blocks_.clear();
     bytes_ = 0;
   }
 
   std::unordered_multimap<Count, Block> blocks_;
-  Count bytes_ = 0;
+  Count bytes_ = 0, small_ = 0;
 };
 
 }  // namespace forebay

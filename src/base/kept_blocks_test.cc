@@ -7,34 +7,55 @@ namespace {
 
 constexpr Count size = 64 << 10;
 
+auto up_to(Count limit) {
+  return [limit] { return limit; };
+}
+
 TEST(KeptBlocks, the_same_size_is_the_same_memory) {
   KeptBlocks kept;
-  auto block = kept.take(size, 10 * size);
+  auto block = kept.take(size, up_to(10 * size));
   const std::byte* const first = block.get();
-  kept.give(std::move(block), size, 10 * size);
+  kept.give(std::move(block), size, up_to(10 * size));
   EXPECT_EQ(kept.bytes(), size);
-  const auto other = kept.take(size + 1, 10 * size);
+  const auto other = kept.take(size + 1, up_to(10 * size));
   EXPECT_NE(other.get(), first);
-  block = kept.take(size, 10 * size);
+  block = kept.take(size, up_to(10 * size));
   EXPECT_EQ(block.get(), first);
   EXPECT_EQ(kept.bytes(), 0);
-  EXPECT_NE(kept.take(size, 10 * size).get(), first);
+  EXPECT_NE(kept.take(size, up_to(10 * size)).get(), first);
 }
 
 TEST(KeptBlocks, no_more_than_the_limit_is_kept) {
   KeptBlocks kept;
   for (Count n = 0; n < 5; ++n) {
-    kept.give(std::make_unique<std::byte[]>(size + n), size + n, 3 * size + 10);
+    kept.give(std::make_unique<std::byte[]>(size + n), size + n, up_to(3 * size + 10));
     EXPECT_LE(kept.bytes(), 3 * size + 10);
   }
   EXPECT_GT(kept.bytes(), 0);
-  kept.give(std::make_unique<std::byte[]>(100), 100, size);  // not worth it
+  kept.give(std::make_unique<std::byte[]>(100), 100, up_to(size));  // not worth it
   const Count before = kept.bytes();
-  kept.give(std::make_unique<std::byte[]>(9 * size), 9 * size, 8 * size);
+  kept.give(std::make_unique<std::byte[]>(9 * size), 9 * size, up_to(8 * size));
   EXPECT_LE(kept.bytes(), before);
-  kept.give(std::make_unique<std::byte[]>(size), size, size);
+  kept.give(std::make_unique<std::byte[]>(size), size, up_to(size));
   EXPECT_EQ(kept.bytes(), size);
-  const auto taken = kept.take(2 * size, 0);  // no room for others beside it
+  const auto taken = kept.take(2 * size, up_to(0));  // no room for others beside it
+  EXPECT_EQ(kept.bytes(), 0);
+}
+
+// To know what there is room for takes a walk over all files of a bundle.
+TEST(KeptBlocks, the_limit_is_asked_for_where_it_counts) {
+  KeptBlocks kept;
+  int asked = 0;
+  Count limit = size;
+  const auto ask = [&] { return ++asked, limit; };
+  kept.give(std::make_unique<std::byte[]>(size), size, ask);
+  EXPECT_EQ(asked, 1);
+  kept.give(kept.take(size, ask), size, up_to(size));
+  kept.give(kept.take(12, ask), 12, ask);
+  EXPECT_EQ(asked, 1);
+  limit = 0;  // many small ones leave no room either
+  for (Count bytes = 0; bytes < KeptBlocks::least; bytes += 12) kept.take(12, ask);
+  EXPECT_EQ(asked, 2);
   EXPECT_EQ(kept.bytes(), 0);
 }
 

@@ -130,11 +130,11 @@ Count Bundle::room() const {
 }
 
 std::unique_ptr<std::byte[]> Bundle::take_memory(Count bytes) {
-  return blocks_.take(bytes, room() - bytes);
+  return blocks_.take(bytes, [&] { return room() - bytes; });
 }
 
 void Bundle::give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept {
-  blocks_.give(std::move(block), bytes, room());
+  blocks_.give(std::move(block), bytes, [&] { return room(); });
 }
 
 std::vector<Dataset*> Bundle::waiting() const {

@@ -642,7 +642,9 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   const double lost = head.scale == Scale::up ? std::numeric_limits<T>::denorm_min() : 0;
   const double scaled_bound =
       bound ? std::min((*bound - lost) * power(head.scale), std::numeric_limits<double>::max()) : 0;
-  const double left = bound ? *bound - head.cut.value_or(0) : 0;  // of values that were cut before
+  // Of values that were cut before: the sum of what is told, both rounded up, keeps to the bound.
+  double left = bound.value_or(0);
+  if (head.cut) left = left * (1 - 0x1p-20) - *head.cut;
   const double scaled_left = std::min(scaled_bound, (left - lost) * power(head.scale));
   if (scaled_left > 0 && !waits) error = search(scaled_left, head.exponent);
   if (!error) {

@@ -355,7 +355,7 @@ TYPED_TEST(Hierarchy, values_that_were_cut_before_have_what_the_bound_leaves) {
       error =
           std::max(error, std::abs(static_cast<double>(now[i]) - static_cast<double>(values[i])));
     EXPECT_LE(error, facts.finest_error) << again;
-    EXPECT_LE(facts.finest_error, bound * (1 + 1e-6)) << again;
+    EXPECT_LE(facts.finest_error, bound) << again;
     EXPECT_TRUE(facts.lossy);
     EXPECT_GE(facts.finest_error, before.finest_error);
     EXPECT_LE(facts.error, 5.1 * facts.finest_error + bound);

@@ -25,6 +25,13 @@ constexpr Count memory_of_a_reader = 4 << 20;  // about
   throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
 }
 
+Count memory_of(std::span<const Slab> slabs) {
+  Count sum = std::ssize(slabs) * static_cast<Count>(sizeof(Slab));
+  for (const Slab& slab : slabs)
+    sum += std::ssize(slab.entry.parts) * static_cast<Count>(sizeof(StoredPart));
+  return sum;
+}
+
 }  // namespace
 
 /// Extents of pieces of one file, by place, of all levels.
@@ -255,18 +262,25 @@ std::vector<Slab> Reader::slabs_of(VarId var, Count record) {
   return slabs;
 }
 
-// File by file: where memory is for one index alone, each is loaded once for all of them.
+// Of the first ones, as many as there is memory for. File by file: where memory is for one index
+// alone, each is loaded once for all of them.
 std::vector<std::vector<Slab>> Reader::slabs_of(std::span<const Wanted> wanted) {
   std::vector<std::vector<Slab>> all(wanted.size());
-  const auto name = [&](const Wanted& w) {
-    return "variable " + schema_.vars[static_cast<std::size_t>(w.request->var)].name;
-  };
+  std::vector<std::string> names;
+  for (const Wanted& w : wanted)
+    names.push_back("variable " + schema_.vars[static_cast<std::size_t>(w.request->var)].name);
+  const Count most = options_.index_memory / 8;
+  Count held = 0;
   for (std::uint32_t file = 0; file < state_.files; ++file)
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
       const Wanted& w = wanted[i];
-      naming(name(w), [&] { add_slabs(file, w.request->var, w.part.record, all[i]); });
+      const std::size_t before = all[i].size();
+      naming(names[i], [&] { add_slabs(file, w.request->var, w.part.record, all[i]); });
+      held += memory_of(std::span(all[i]).subspan(before));
+      for (; held > most && all.size() > 1; all.pop_back()) held -= memory_of(all.back());
     }
-  naming(name(wanted.front()), [&] { check_roots(); });
+  most_slab_memory_ = std::max(most_slab_memory_, held);
+  naming(names.front(), [&] { check_roots(); });
   for (std::vector<Slab>& slabs : all) std::stable_sort(slabs.begin(), slabs.end(), is_newer);
   return all;
 }
@@ -767,8 +781,8 @@ void Reader::read(std::span<const Wanted> wanted) {
   while (!wanted.empty()) {
     const auto some = wanted.first(std::min(wanted.size(), most_places));
     const auto slabs = slabs_of(some);
-    for (std::size_t i = 0; i < some.size(); ++i) read_part(some[i], slabs[i]);
-    wanted = wanted.subspan(some.size());
+    for (std::size_t i = 0; i < slabs.size(); ++i) read_part(some[i], slabs[i]);
+    wanted = wanted.subspan(slabs.size());
   }
   batch.carry_out();
 }

@@ -127,6 +127,32 @@ TEST_F(ReaderTest, what_was_planned_for_a_commit_that_was_overruled_is_not_used)
   EXPECT_EQ(reader_->plans_made(), 2);
 }
 
+// But for those of one place, which need not fit.
+TEST_F(ReaderTest, slabs_of_many_places_are_held_as_there_is_memory) {
+  constexpr int slabs = 40;
+  for (int n = 0; n < slabs; ++n) add(n % 2, n % columns, 1, n);
+  writer_->write(1);
+  std::vector<VarId> vars;
+  std::vector<std::vector<std::int32_t>> wanted;
+  for (VarId n = 0; n < 150; ++n) {
+    vars.push_back(n % 2);
+    std::vector<std::int32_t> values(columns, -2147483647);
+    for (int of = 0; of < slabs; ++of)
+      if (of % 2 == n % 2) values[static_cast<std::size_t>(of % columns)] = of;
+    wanted.push_back(values);
+  }
+  for (const Count memory : {1 << 10, 64 << 10, 64 << 20}) {
+    ReaderOptions options;
+    options.index_memory = memory;
+    reader_ = std::make_unique<Reader>(schema_, path_, read_directly, options, 0, report_);
+    use(1, 1, writer_->change());
+    EXPECT_EQ(read(vars), wanted);
+    const Count one = slabs / 2 * static_cast<Count>(sizeof(Slab));
+    EXPECT_LE(reader_->most_slab_memory(), std::max(memory / 8, one));
+    EXPECT_GE(reader_->most_slab_memory(), std::min(memory / 8 - one, 64 * one));
+  }
+}
+
 // In any order, one of them twice; the file has the second variable's values first.
 TEST_F(ReaderTest, where_calls_are_slow_slabs_that_are_neighbours_are_read_by_one) {
   add(1, 0, columns, 11);
