@@ -33,9 +33,10 @@ constexpr VarId fixed = 0, by_record = 1;
 class Files {
  public:
   enum class Columns { shared, apart, sorted };
-  /// `apart`: each has columns of its own; `sorted`: the same, in parts in the order of the array.
+  /// `apart`: each has columns of its own; `sorted`: the same, of four ranks, in two parts as large
+  /// as each other in the order of the array.
   explicit Files(std::uint32_t files, int maps = 1, Columns kind = Columns::shared)
-      : apart_(kind != Columns::shared), sorted_(kind == Columns::sorted) {
+      : apart_(kind != Columns::shared), sorted_(kind == Columns::sorted), ranks_(sorted_ ? 4 : 2) {
     path_ = fs::path(testing::TempDir()) / ("forebay_dealt_" + std::to_string(::getpid()));
     fs::create_directories(folder_of(path_));
     schema_.version = 5;
@@ -86,6 +87,12 @@ class Files {
       for (Count x = run.offset; x < run.end(); ++x) f(x);
   }
 
+  // Of column `x` of a file: the even ones are dealt to two ranks by ones, the others by twos.
+  static std::uint32_t rank_in_parts(Count x) {
+    const Count pair = x / 2;
+    return static_cast<std::uint32_t>(x % 2 == 0 ? pair % 2 : 2 + pair / 2 % 2);
+  }
+
   // Every file's two ranks have runs of three scattered columns, and skip some, by each map. Later
   // files' ranks are higher, so that theirs stay where they have the same; of a rank's the last
   // map.
@@ -98,12 +105,13 @@ class Files {
     std::vector<Patterns> by_map;
     for (int m = 0; m < maps; ++m) {
       Patterns& patterns = by_map.emplace_back();
-      for (std::uint32_t r = 0; r < 2; ++r) {
+      for (std::uint32_t r = 0; r < ranks_; ++r) {
         std::vector<forebay::Run> runs;
         const Count first = apart_ ? first_of(number) : 0;
         const Count last = apart_ ? first_of(number + 1) : columns;
         if (sorted_) {
-          for (Count x = first + r; x < last; x += 2) runs.push_back({x, 1});
+          for (Count x = 0; x < (last - first) / 8 * 8; ++x)
+            if (rank_in_parts(x) == r) runs.push_back({first + x, 1});
         } else {
           for (Count x = first + static_cast<Count>(random() % 9); x + 3 <= last;
                x += 4 + static_cast<Count>(random() % (3 * state_.files)))
@@ -115,8 +123,8 @@ class Files {
     for (int m = 0; m < maps; ++m) {
       const Patterns& patterns = by_map[static_cast<std::size_t>(m)];
       std::vector<DataFileWriter::MapMember> members;
-      for (std::uint32_t r = 0; r < 2; ++r)
-        members.push_back({2 * number + r, patterns[r]->key, patterns[r]->elements});
+      for (std::uint32_t r = 0; r < ranks_; ++r)
+        members.push_back({ranks_ * number + r, patterns[r]->key, patterns[r]->elements});
       const std::uint32_t map = writer.number_of(members);
       for (const auto& what : patterns)
         if (writer.wants(what->key)) writer.give(what->key, packer_.pack(what->pattern));
@@ -131,16 +139,24 @@ class Files {
         const Offset at = writer.allocate(size);
         Entry entry{var, record, static_cast<std::uint32_t>(m), map, at, size, 0};
         if (sorted_) {
-          const std::vector<Pattern> both{patterns[0]->pattern, patterns[1]->pattern};
           const auto ranks_order = bytes;
-          PartOrder::of(both)->sort(ranks_order, bytes, 4);
-          entry.parts.push_back({size / 4, at, size, 0, hash_of(bytes), true});
+          const Count half = size / 2;
+          for (std::uint32_t p = 0; p < 2; ++p) {
+            const std::vector<Pattern> both{patterns[2 * p]->pattern, patterns[2 * p + 1]->pattern};
+            const auto part_of = [&](auto& all) {
+              return std::span(all).subspan(p * static_cast<std::size_t>(half),
+                                            static_cast<std::size_t>(half));
+            };
+            PartOrder::of(both)->sort(part_of(ranks_order), part_of(bytes), 4);
+            entry.parts.push_back(
+                {half / 4, at + p * half, half, 0, hash_of(part_of(bytes)), true});
+          }
         }
         file->write_at(at, bytes);
         writer.add(entry);
       });
     }
-    for (std::uint32_t r = 0; r < 2; ++r)
+    for (std::uint32_t r = 0; r < ranks_; ++r)
       for (int m = 0; m < maps; ++m)
         for_each_place([&](VarId var, Count record) {
           each_column(*by_map[static_cast<std::size_t>(m)][r],
@@ -151,6 +167,7 @@ class Files {
   }
 
   bool apart_, sorted_;
+  std::uint32_t ranks_;  // of a file
   std::string path_;
   Schema schema_;
   State state_;
