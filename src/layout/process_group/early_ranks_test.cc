@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -192,6 +193,90 @@ TEST_F(EarlyRanks, who_has_a_file_alone_writes_what_comes_at_once) {
       EXPECT_EQ(lent, 3 * wide);
     }
   });
+}
+
+// Which of two that overlap counts, and where those of joined arrays are, is told by the order that
+// blocks came in: whether lent or copied, wherever they went, whenever they did.
+TEST_F(EarlyRanks, blocks_of_a_variable_stand_in_the_order_that_they_came_in) {
+  constexpr Count wide = 100'000, small = 100;  // 800 KB pass memory and what fits a cache
+  const auto check = [&](const BpReader& file, const std::string& what) {
+    std::vector<double> values(2 * wide);
+    const auto read = [&](const std::string& name) {
+      const std::size_t v = file.find(name);
+      const Count all = file.array(v, 0).shape[0];
+      values.assign(static_cast<std::size_t>(all), -1);
+      file.read(v, 0, {{0}, {all}, {}}, reinterpret_cast<std::byte*>(values.data()));
+    };
+    read("overlapping");
+    for (Count i = 0; i < 2 * wide; ++i)
+      ASSERT_EQ(values[static_cast<std::size_t>(i)], 10 * (i / wide) + 3) << what << " " << i;
+    for (const std::string name : {"joined", "local"}) {
+      read(name);
+      ASSERT_EQ(std::ssize(values), 2 * (3 * wide + small)) << what << " " << name;
+      auto at = values.begin();
+      for (const double rank : {0, 10})
+        for (const double n : {1, 2, 3, 4}) {
+          const auto end = at + (n == 2 ? small : wide);
+          ASSERT_TRUE(std::all_of(at, end, [&](double v) { return v == rank + n; }))
+              << what << " " << name << " " << rank + n << ": " << *at;
+          at = end;
+        }
+    }
+  };
+  constexpr Count ample = 64 << 20;
+  for (const Count memory : {ample, Count{2 << 20}, Count{4 << 10}})
+    for (const int per_file : {static_cast<int>(WriteOptions::all_ranks), 1})
+      for (int lent = 0; lent < 16; ++lent) {
+        TearDown();
+        run_as_threads(2, [&](const Comm& comm) {
+          Report report;
+          WriteOptions options;
+          options.ranks_per_file = per_file;
+          options.step_memory = memory;
+          const auto file = StepWriter::create(comm, path_, options, report);
+          std::vector<std::vector<double>> all;
+          for (int n = 1; n <= 4; ++n) {
+            const auto& values = all.emplace_back(n == 2 ? small : wide, 10 * comm.rank() + n);
+            const auto bytes = std::as_bytes(std::span(values));
+            const bool lends = (lent >> (n - 1) & 1) != 0;
+            const Count count = std::ssize(values);
+            file->add({"joined", bp::Type::float64}, {{bp::joined}, {}, {count}}, bytes, lends);
+            file->add({"local", bp::Type::float64}, {{}, {}, {count}}, bytes, lends);
+            if (n < 4)
+              file->add({"overlapping", bp::Type::float64},
+                        {{2 * wide}, {comm.rank() * wide}, {count}}, bytes, lends);
+          }
+          file->end_step();
+          file->close();
+        });
+        with_index_and_without(path_, 1, [&](const BpReader& file) {
+          check(file, std::to_string(memory) + " " + std::to_string(per_file) + " " +
+                          std::to_string(lent));
+        });
+        if (HasFatalFailure()) return;
+      }
+}
+
+// Also with what was flushed, by all, in between.
+TEST_F(EarlyRanks, blocks_that_were_flushed_stand_between_those_that_went_out_alone) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    const auto file = open(comm, path_, false, WriteOptions::all_ranks, report);
+    for (double n = 0; n < 20; ++n) {
+      const std::vector<double> values(5, n);
+      file->add({"j", bp::Type::float64}, {{bp::joined}, {}, {5}}, std::as_bytes(std::span(values)),
+                false);
+      if (n == 6 || n == 13) file->flush();
+    }
+    file->end_step();
+    file->close();
+  });
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  std::vector<double> values(200, -1);
+  ASSERT_EQ(file.array(0, 0).shape[0], 200);
+  file.read(0, 0, {{0}, {200}, {}}, reinterpret_cast<std::byte*>(values.data()));
+  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i % 100 / 5) << i;
 }
 
 TEST_F(EarlyRanks, nodes_have_files_of_their_own) {

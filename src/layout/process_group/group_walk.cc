@@ -250,8 +250,11 @@ std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t open
       groups = std::max(groups, group.groups);
     }
     if (!agree || groups != found.size()) continue;
+    // A rank's last group of a step knows how many there are.
     std::sort(found.begin(), found.end(), [](const FoundGroup& a, const FoundGroup& b) {
-      return std::tie(a.rank, a.file, a.place) < std::tie(b.rank, b.file, b.place);
+      const bool a_is_last = a.groups != 0, b_is_last = b.groups != 0;
+      return std::tie(a.rank, a_is_last, a.file, a.place) <
+             std::tie(b.rank, b_is_last, b.file, b.place);
     });
     return std::move(found);
   }

@@ -185,6 +185,7 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
   bp::Block& block = pending.block;
   block.at = shape;
   block.has_value = kind == Kind::scalar || kind == Kind::local_value;
+  pending.number = blocks_;
   pending.lent = lent;
   pending.measure = measure;
   pending.data = data;
@@ -222,6 +223,7 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
       throw *failed;
     }
   }
+  ++blocks_;
   ++report_[Counter::requests];
   report_[Counter::bytes_asked_write] += static_cast<std::int64_t>(data.size());
 }
@@ -235,18 +237,16 @@ void StepWriter::add_attribute(const bp::Attribute& attribute) {
 }
 
 /// A string that was lent is taken now, too: its text stands in md.0 as well.
-void StepWriter::measure_lent() {
-  for (Pending& pending : pending_) {
-    const bp::Type type = names_[pending.name].name.variable.type;
-    bp::Block& block = pending.block;
-    if (!pending.lent) continue;
-    if (type == bp::Type::string) {
-      block.text.assign(reinterpret_cast<const char*>(pending.data.data()), pending.data.size());
-    } else if (block.has_value) {
-      std::copy(pending.data.begin(), pending.data.end(), block.min.begin());
-    } else {
-      take_range(block, range_of(type, pending.data, pending.measure), pending.measure);
-    }
+void StepWriter::measure_lent(Pending& pending) {
+  if (!pending.lent) return;
+  const bp::Type type = names_[pending.name].name.variable.type;
+  bp::Block& block = pending.block;
+  if (type == bp::Type::string) {
+    block.text.assign(reinterpret_cast<const char*>(pending.data.data()), pending.data.size());
+  } else if (block.has_value) {
+    std::copy(pending.data.begin(), pending.data.end(), block.min.begin());
+  } else {
+    take_range(block, range_of(type, pending.data, pending.measure), pending.measure);
   }
 }
 
@@ -303,22 +303,34 @@ void StepWriter::put_block(Pending& pending, std::uint32_t member, std::uint32_t
   bp::append_block(entries, name.variable, block, form());
 }
 
-/// Entries of variables in the order of the catalogue, of each as its blocks lie in the files:
-/// those first that were flushed, and early ones last.
+void StepWriter::Entries::add(Count number, std::span<const std::byte> entry) {
+  list.push_back({number, bytes.size(), entry.size()});
+  bytes.insert(bytes.end(), entry.begin(), entry.end());
+}
+
+/// Entries of variables in the order of the catalogue, of each in the order that its blocks came
+/// in, wherever they lie in files: it decides which of two that overlap counts, and where blocks of
+/// joined arrays are.
 void StepWriter::put_blocks(Laid& step, std::span<const std::size_t> slots) {
-  const auto put_written = [&](const std::map<std::size_t, Entries>& written, std::size_t n) {
-    const auto found = written.find(n);
-    if (found == written.end()) return;
-    const auto& [bytes, number] = found->second;
-    step.entries.insert(step.entries.end(), bytes.begin(), bytes.end());
-    step.mine[slots[n]] += std::ssize(bytes);
-    step.mine[slots[n] + 1] += number;
-  };
   const std::vector<std::size_t> numbers = sort_blocks();
   std::size_t i = 0;
   for (std::size_t n = 0; n < catalogue_.size(); ++n) {
-    put_written(flushed_.entries, n);
+    const auto found = flushed_.entries.find(n);
+    Entries* const written = found != flushed_.entries.end() ? &found->second : nullptr;
+    std::size_t next = 0;
+    if (written)
+      std::sort(written->list.begin(), written->list.end(),
+                [](const auto& a, const auto& b) { return a.number < b.number; });
+    const auto put_written = [&](Count end) {
+      for (; written && next < written->list.size() && written->list[next].number < end; ++next) {
+        const auto entry = written->of(written->list[next]);
+        step.entries.insert(step.entries.end(), entry.begin(), entry.end());
+        step.mine[slots[n]] += std::ssize(entry);
+        ++step.mine[slots[n] + 1];
+      }
+    };
     for (; i < numbers.size() && numbers[i] == n; ++i) {
+      put_written(pending_[i].number);
       const std::size_t from = step.entries.size();
       put_block(pending_[i], static_cast<std::uint32_t>(n), files_.number(), step.number,
                 *step.image, step.entries);
@@ -326,7 +338,7 @@ void StepWriter::put_blocks(Laid& step, std::span<const std::size_t> slots) {
       step.mine[slots[n]] += static_cast<std::int64_t>(step.entries.size() - from);
       ++step.mine[slots[n] + 1];
     }
-    put_written(flushed_.early_entries, n);
+    put_written(blocks_);
   }
 }
 
@@ -555,7 +567,7 @@ template <typename F>
 void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
   attempt_into(failed, [&] {
     step.number = next_step();
-    measure_lent();
+    for (Pending& pending : pending_) measure_lent(pending);
   });
   std::vector<Name> fresh;
   attempt_into(failed, [&] { fresh = new_names(); });
@@ -640,9 +652,7 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
                    for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
                      const auto entry = std::span(entries).subspan(from, ends[i] - from);
                      bp::move_entry(entry, at);
-                     auto& [bytes, number] = flushed_.entries[numbers[i]];
-                     bytes.insert(bytes.end(), entry.begin(), entry.end());
-                     ++number;
+                     flushed_.entries[numbers[i]].add(pending_[i].number, entry);
                    }
                  }));
   flushed_.end = end;
@@ -687,10 +697,14 @@ void StepWriter::let_out(bool may_wait) {
 }
 
 /// Local. What the step has in copies goes to the file, as a group of its own; what was lent takes
-/// no memory and waits. When it throws, nothing has changed.
+/// no memory and waits, unless a copy of the same variable would lie before it: by groups alone
+/// their order is not known otherwise. When it throws, nothing has changed.
 void StepWriter::write_early() {
-  const auto is_lent = [](const Pending& pending) { return pending.lent; };
-  if (std::all_of(pending_.begin(), pending_.end(), is_lent)) return;
+  std::vector<bool> has_copies(names_.size());
+  for (const Pending& pending : pending_)
+    if (!pending.lent) has_copies[pending.name] = true;
+  const auto waits = [&](const Pending& pending) { return !has_copies[pending.name]; };
+  if (std::all_of(pending_.begin(), pending_.end(), waits)) return;
   const StepTimer timer(report_, Step::write);
   const std::uint32_t step = next_step();
   const bool own = passes_through();
@@ -699,9 +713,10 @@ void StepWriter::write_early() {
   std::vector<EarlyEntry> entries;
   Count bytes = 0;
   for (Pending& pending : pending_) {
-    if (pending.lent) continue;
+    if (waits(pending)) continue;
+    measure_lent(pending);
     bytes += std::ssize(pending.data);
-    bp::Bytes& entry = entries.emplace_back(EarlyEntry{pending.name, {}, own}).bytes;
+    bp::Bytes& entry = entries.emplace_back(EarlyEntry{pending.name, pending.number, {}}).bytes;
     const auto known = names_[pending.name].known;
     const auto member = known ? static_cast<std::uint32_t>(*known) : bp::unknown_member;
     put_block(pending, member, number, step, image, entry);
@@ -720,7 +735,7 @@ void StepWriter::write_early() {
     bp::move_entry(entry.bytes, at);
     flushed_.early.push_back(std::move(entry));
   }
-  std::erase_if(pending_, [&](const Pending& pending) { return !is_lent(pending); });
+  std::erase_if(pending_, [&](const Pending& pending) { return !waits(pending); });
   copies_.clear();
   ++report_[Counter::flushes];
 }
@@ -728,11 +743,8 @@ void StepWriter::write_early() {
 /// Behind the agreement on names.
 void StepWriter::keep_early() {
   const std::vector<std::size_t> known = known_names();
-  for (const auto& [name, entry, own] : flushed_.early) {
-    auto& [bytes, number] = (own ? flushed_.entries : flushed_.early_entries)[known[name]];
-    bytes.insert(bytes.end(), entry.begin(), entry.end());
-    ++number;
-  }
+  for (const auto& [name, number, entry] : flushed_.early)
+    flushed_.entries[known[name]].add(number, entry);
   flushed_.early.clear();
 }
 
@@ -872,6 +884,7 @@ void StepWriter::forget_blocks() {
 void StepWriter::forget_step() {
   forget_blocks();
   flushed_ = {};
+  blocks_ = 0;
   could_pass_ = true;
 }
 

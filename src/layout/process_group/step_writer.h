@@ -139,6 +139,7 @@ class StepWriter {
  private:
   struct Pending {
     std::size_t name = 0;  // in names_
+    Count number = 0;      // of the step's blocks of this rank, in the order that they came in
     bp::Block block;
     std::span<const std::byte> data;
     bool lent = false;
@@ -162,13 +163,22 @@ class StepWriter {
   };
 
   struct Entries {
+    struct One {
+      Count number = 0;  // of the block
+      std::size_t from = 0, bytes = 0;
+    };
+    void add(Count number, std::span<const std::byte> entry);
+    std::span<const std::byte> of(const One& one) const {
+      return std::span(bytes).subspan(one.from, one.bytes);
+    }
+
     bp::Bytes bytes;
-    std::int64_t number = 0;
+    std::vector<One> list;
   };
   struct EarlyEntry {
     std::size_t name = 0;  // in names_
+    Count number = 0;      // of the block
     bp::Bytes bytes;
-    bool own = false;  // in data.K
   };
   /// What went to the file of the step under way: groups by their places, and entries of blocks by
   /// the places of their variables in the catalogue.
@@ -179,7 +189,6 @@ class StepWriter {
     // In the node's file; and blocks whose variables not all ranks know yet, in either.
     std::vector<Offset> early_groups;
     Count early_bytes = 0;  // of these, without heads
-    std::map<std::size_t, Entries> early_entries;
     std::vector<EarlyEntry> early;
   };
 
@@ -190,7 +199,7 @@ class StepWriter {
   void count_meetings(std::int64_t of_step);
   std::size_t name_of(Name&& name);
   std::vector<Name> new_names() const;
-  void measure_lent();
+  void measure_lent(Pending& pending);
   void keep_own_attributes();
   std::uint32_t next_step() const;
   template <typename F>
@@ -257,6 +266,7 @@ class StepWriter {
   std::vector<OwnName> names_;  // of the step under way, this rank's
   std::unordered_map<std::string, std::size_t> name_places_;
   std::vector<Pending> pending_;
+  Count blocks_ = 0;  // of the step under way, this rank's
   Flushed flushed_;
   bool could_pass_ = true;                 // nothing failed of what went out in this step
   std::vector<bp::Attribute> attributes_;  // not written yet
