@@ -383,7 +383,7 @@ TEST(DealtIndex, who_reads_sorted_parts_loads_each_index_once_for_many_slabs) {
         if (ranks == 2) return;  // the first one has two files to answer for
         if (much) EXPECT_LE(first, ranks == 1 ? 3 * files : 1 + files);  // slabs, plans, orders
         if (much) EXPECT_LE(second, ranks == 1 ? 2 * files : 1);
-        EXPECT_LE(second, 5 * files);  // of 15 slabs in each
+        EXPECT_LE(second, 8 * files);  // of 15 slabs in each, which come as there is memory
       });
     }
 }

@@ -147,7 +147,7 @@ TEST_F(ReaderTest, slabs_of_many_places_are_held_as_there_is_memory) {
     reader_ = std::make_unique<Reader>(schema_, path_, read_directly, options, 0, report_);
     use(1, 1, writer_->change());
     EXPECT_EQ(read(vars), wanted);
-    const Count one = slabs / 2 * static_cast<Count>(sizeof(Slab));
+    const Count one = columns / 2 * static_cast<Count>(sizeof(Slab));  // the newest of each map
     EXPECT_LE(reader_->most_slab_memory(), std::max(memory / 8, one));
     EXPECT_GE(reader_->most_slab_memory(), std::min(memory / 8 - one, 64 * one));
   }
