@@ -21,6 +21,7 @@ using process_group::StoredVariable;
 
 constexpr std::size_t most_compared = 2048;    // blocks, pair by pair
 constexpr Count most_marked = Count{1} << 30;  // elements, of which each has a bit
+constexpr Count few_marked = Count{1} << 26;   // where the values are about to be converted
 
 bool lies_within(const bp::Shape& at) {
   if (at.start.size() != at.shape.size() || at.count.size() != at.shape.size()) return false;
@@ -31,10 +32,11 @@ bool lies_within(const bp::Shape& at) {
   return true;
 }
 
-/// Looks at all blocks of a file.
+/// Looks at all blocks of a file; or with `wanted` at those of such global arrays, in the index.
 class Checker {
  public:
-  Checker(const std::string& path, bool values) : file_(Comm(), path, report_), values_(values) {}
+  Checker(const std::string& path, bool values, WantedInBp wanted = {})
+      : file_(Comm(), path, report_), values_(values), wanted_(std::move(wanted)) {}
 
   BpCheck run() {
     check_.format = file_.format();
@@ -45,11 +47,16 @@ class Checker {
                               " of the steps that md.idx tells of (`forebay recover` finds what is "
                               "whole)");
     for (std::size_t v = 0; v < file_.variables().size(); ++v)
-      for (const std::uint32_t step : file_.variables()[v].steps) check_step(v, step);
+      if (!wanted_ || is_wanted(file_.variables()[v]))
+        for (const std::uint32_t step : file_.variables()[v].steps) check_step(v, step);
     return std::move(check_);
   }
 
  private:
+  bool is_wanted(const StoredVariable& variable) const {
+    return variable.kind == Kind::global && wanted_(variable.variable.name);
+  }
+
   void check_step(std::size_t v, std::size_t step) {
     const StoredVariable& variable = file_.variables()[v];
     const std::string me = variable.variable.name + ", step " + std::to_string(step);
@@ -73,10 +80,10 @@ class Checker {
               {std::vector<Count>(block.at.start.size()), block.at.start, block.at.count});
         if (!block.operation.empty())
           operation = block.operation;
-        else if (!block.has_value)
+        else if (!block.has_value && !wanted_)
           check_block(v, step, block, me);
       });
-      if (!operation.empty())
+      if (!operation.empty() && !wanted_)
         check_.notes.push_back(me + ": values behind ADIOS's operator " + operation +
                                " were not looked at");
       if (variable.kind != Kind::global || !countable) return;
@@ -87,10 +94,9 @@ class Checker {
       bool overlap = elements > whole;
       if (comparable && parts.size() <= most_compared && !all_apart(parts)) {
         overlap = true;
-        if (whole <= most_marked) {
-          const auto seen = process_group::visible_parts(parts, shape, elements);
-          if (!seen.too_many) elements = seen.elements;
-        }
+        const bool is_short = whole <= few_marked && elements <= 4 * few_marked;
+        if (wanted_ ? is_short : whole <= most_marked)
+          elements = process_group::marked(parts, shape);
       }
       if (elements < whole)
         check_.notes.push_back(me + ": " + std::to_string(whole - elements) +
@@ -133,6 +139,7 @@ class Checker {
   Report report_;
   BpReader file_;
   bool values_;
+  WantedInBp wanted_;
   BpCheck check_;
   std::optional<process_group::GroupWalk> groups_;
   std::map<std::string, Offset> ends_;  // of data files
@@ -141,5 +148,9 @@ class Checker {
 }  // namespace
 
 BpCheck check_bp(const std::string& path, bool values) { return Checker(path, values).run(); }
+
+std::vector<std::string> notes_on_blocks(const std::string& path, WantedInBp wanted) {
+  return Checker(path, false, std::move(wanted)).run().notes;
+}
 
 }  // namespace forebay

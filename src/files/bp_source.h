@@ -14,6 +14,7 @@
 // bp_name has the name; the attribute T/units becomes T's units.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,6 +58,12 @@ struct BpCheck {
 /// `values` reads them, and compares them with the least and largest value that the index has. BP
 /// files have no checksums. Throws where the index as a whole cannot be read.
 BpCheck check_bp(const std::string& path, bool values);
+
+/// By its name in the file.
+using WantedInBp = std::function<bool(const std::string&)>;
+/// Local. The same notes on overlapping blocks and holes of these variables, by the index alone,
+/// with 8 MiB of memory: of larger arrays that overlap it does not tell holes.
+std::vector<std::string> notes_on_blocks(const std::string& path, WantedInBp wanted);
 
 using process_group::BpRecovery, process_group::BpRecoveryOptions, process_group::has_bp_files;
 /// Local. As process_group::recover_index.

@@ -92,10 +92,38 @@ inline bool disjoint(const Overlap& a, const Overlap& b) {
   return false;
 }
 
+/// Along the dimension that parts are shortest in, of all that they span together, each is compared
+/// with those that it meets there.
 inline bool all_apart(const std::vector<Overlap>& parts) {
-  for (std::size_t a = 0; a < parts.size(); ++a)
-    for (std::size_t b = 0; b < a; ++b)
-      if (!disjoint(parts[a], parts[b])) return false;
+  if (parts.size() < 2) return true;
+  const std::size_t dimensions = parts.front().count.size();
+  if (dimensions == 0) return false;
+  std::size_t along = 0;
+  double least = 2;  // of 1
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    double sum = 0;
+    Count begin = parts.front().in_box[d], end = begin;
+    for (const Overlap& part : parts) {
+      sum += static_cast<double>(part.count[d]);
+      begin = std::min(begin, part.in_box[d]);
+      end = std::max(end, part.in_box[d] + part.count[d]);
+    }
+    const double share = sum / static_cast<double>(parts.size()) / static_cast<double>(end - begin);
+    if (share < least) least = share, along = d;
+  }
+  std::vector<const Overlap*> order, met;
+  for (const Overlap& part : parts) order.push_back(&part);
+  std::sort(order.begin(), order.end(), [&](const Overlap* a, const Overlap* b) {
+    return a->in_box[along] < b->in_box[along];
+  });
+  for (const Overlap* const part : order) {
+    std::erase_if(met, [&](const Overlap* other) {
+      return other->in_box[along] + other->count[along] <= part->in_box[along];
+    });
+    for (const Overlap* const other : met)
+      if (!disjoint(*part, *other)) return false;
+    met.push_back(part);
+  }
   return true;
 }
 

@@ -13,20 +13,6 @@ constexpr std::size_t few = 64;         // whose pairs are looked at in any case
 constexpr std::size_t most_cut = 2048;  // overlaps, whose pairs are then
 constexpr std::size_t most_parts = 64;  // for each of them
 
-// Elements of the box that are in any of them.
-Count marked(const std::vector<Overlap>& overlaps, const std::vector<Count>& box) {
-  const std::vector<Count> steps = Rows::steps_of(box);
-  Marks marks(std::accumulate(box.begin(), box.end(), Count{1}, std::multiplies<>()));
-  Count elements = 0;
-  for (const Overlap& one : overlaps) {
-    Rows rows(one.count, box, one.count);
-    rows.each(0, linear(one.in_box, steps), [&](Offset, Offset at) {
-      marks.take(at, rows.length(), [&](Offset, Count run) { elements += run; });
-    });
-  }
-  return elements;
-}
-
 // What `part` has outside of `hidden`, which it meets: for each dimension what lies before and
 // behind it, the dimensions before that one being those of both.
 void cut(Overlap part, const Overlap& hidden, std::vector<Overlap>& out) {
@@ -72,6 +58,19 @@ void take_visible(const std::vector<Overlap>& overlaps, Visible& seen) {
 }
 
 }  // namespace
+
+Count marked(const std::vector<Overlap>& overlaps, const std::vector<Count>& box) {
+  const std::vector<Count> steps = Rows::steps_of(box);
+  Marks marks(std::accumulate(box.begin(), box.end(), Count{1}, std::multiplies<>()));
+  Count elements = 0;
+  for (const Overlap& one : overlaps) {
+    Rows rows(one.count, box, one.count);
+    rows.each(0, linear(one.in_box, steps), [&](Offset, Offset at) {
+      marks.take(at, rows.length(), [&](Offset, Count run) { elements += run; });
+    });
+  }
+  return elements;
+}
 
 Visible visible_parts(const std::vector<Overlap>& overlaps, const std::vector<Count>& box,
                       Count sum) {

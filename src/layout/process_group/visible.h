@@ -25,4 +25,7 @@ struct Visible {
 Visible visible_parts(const std::vector<Overlap>& overlaps, const std::vector<Count>& box,
                       Count sum);
 
+/// Local, no I/O. Elements of the box that are in any of these parts of it; a bit for each.
+Count marked(const std::vector<Overlap>& overlaps, const std::vector<Count>& box);
+
 }  // namespace forebay::process_group

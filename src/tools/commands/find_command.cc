@@ -125,7 +125,9 @@ void add_find_command(CLI::App& app, int& status) {
       "not read, and need not be there, without --values. Operators: <, <=, >, >=, ==, !=. Only "
       "finite values count. \"perhaps\": a block whose range leaves it open, or that the index has "
       "no range of. Blocks of adios2 that hold NaN have wrong ranges there.\n"
-      "Names are those that forebay ls shows, or the file's own: a.b and a/b.\n"
+      "Names are the file's own, else those that forebay ls shows: of a/b that is a.b, where the "
+      "file "
+      "has no a.b itself.\n"
       "Exit codes: 0 something was found, 1 nothing was, 2 a condition or a file that makes no "
       "sense, or steps that could not be searched.");
   command.callback([options, &status] { status = find_in_all(*options); });

@@ -196,16 +196,19 @@ Count size_on_disk(const std::string& path) {
 }
 
 // Of arrays in a BP file whose blocks overlap, or leave elements out: the output cannot show it.
-void tell_of_blocks(const std::string& path) {
+void tell_of_blocks(const std::string& path, const std::vector<LeftOut>& left_out) {
   constexpr std::size_t most = 8;
   if (!is_bp(path)) return;
-  BpCheck found;
-  if (attempt_to([&] { found = check_bp(path, false); })) return;  // reading it tells why
-  for (std::size_t n = 0; n < std::min(most, found.notes.size()); ++n)
-    fmt::print(stderr, "{}: {}\n", printable(path), printable(found.notes[n], 200));
-  if (found.notes.size() > most)
+  std::vector<std::string> notes;
+  const auto is_wanted = [&](const std::string& name) {
+    return std::ranges::none_of(left_out, [&](const LeftOut& one) { return one.name == name; });
+  };
+  if (attempt_to([&] { notes = notes_on_blocks(path, is_wanted); })) return;  // reading tells why
+  for (std::size_t n = 0; n < std::min(most, notes.size()); ++n)
+    fmt::print(stderr, "{}: {}\n", printable(path), printable(notes[n], 200));
+  if (notes.size() > most)
     fmt::print(stderr, "{}: {} more such notes, which `forebay check` lists\n", printable(path),
-               found.notes.size() - most);
+               notes.size() - most);
 }
 
 // One conversion from beginning to end.
@@ -243,10 +246,7 @@ class Conversion {
  private:
   // What the output has no word for is refused, unless the user wants to go without it.
   void open_input() {
-    if (comm_.is_root()) {
-      tell_staged_writes(options_.in);
-      tell_of_blocks(options_.in);
-    }
+    if (comm_.is_root()) tell_staged_writes(options_.in);
     source_ = open_source(options_.in, options_.group);
     const std::string name = printable(options_.in),
                       to = options_.to.empty() ? "netcdf" : options_.to;
@@ -264,6 +264,7 @@ class Conversion {
                               printable(result_.left_out[0].name), result_.left_out[0].what, to),
                   source_->is_hdf5() ? "--skip leaves it out, --to hdf5 copies it"
                                      : "--skip leaves it out");
+    if (comm_.is_root()) tell_of_blocks(options_.in, result_.left_out);
     if (options_.levels) {
       source_ = std::make_unique<Pyramid>(std::move(source_));
     } else if (options_.level != 0) {
