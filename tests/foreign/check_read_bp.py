@@ -233,7 +233,7 @@ def check_find(command, path):
     shutil.move(data, away)
     status, said = find("--json", "array/f8 >= 92")
     found = json.loads(said)["files"][0]
-    assert status == 0 and found["searched"] == {"steps": STEPS, "blocks": 3 * STEPS}, found
+    assert status == 0 and found["searched"] == {"steps": STEPS, "blocks": 3 * STEPS, "unread_steps": 0}, found
     assert [(b["step"], b["start"], b["count"], b["certain"]) for b in found["found"]] == \
         [(4, [3, 0], [3, 8], True)], found
     assert find("array/f8 > 92") == (1, f"{path}: 0 of 15 blocks, in 0 of 5 steps\n")
