@@ -84,9 +84,10 @@ Count windows_of_a_try(const WindowGrid& grid) {
 
 // On one node a window that fits the cache is quickest; between nodes a window is also the unit of
 // the file system's locks and of messages, so it is larger, and never smaller than a stripe. Small
-// operations get small windows: their memory is quicker to set up, and all nodes have some. Windows
-// only grow, so that set-up is paid a few times at most. In bulk a window is what one system call
-// writes.
+// operations get small windows: their memory is quicker to set up, and all nodes have some. As each
+// other node sends a message for a window, a node gets one of a small operation; on one node some,
+// of which one is written while the next fills. Windows only grow, so that set-up is paid a few
+// times at most. In bulk a window is what one system call writes.
 Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, Count before) {
   if (options.planned) return options.planned->size;
@@ -99,8 +100,13 @@ Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
   const Count most = std::clamp<Count>(room, 4096, most_of_a_window);
   largest = std::min(std::max(largest, options.striping_unit), most);
   Count window = std::max<Count>(options.striping_unit, std::min(smallest_window, most));
-  const Count together = Count{rings.home} * homes_of(nodes, options);
-  while (window < (total.last - total.first) / together && window < largest) window *= 2;
+  const Count together = nodes.nodes == 1 ? Count{rings.home} : homes_of(nodes, options);
+  const Count share = (total.last - total.first) / together;
+  while (window < share && window < largest) window *= 2;
+  // Else nearly half of the nodes may have none. Stripes stay whole.
+  if (nodes.nodes > 1 && window % (4 * std::max<Count>(options.striping_unit, 4096)) == 0 &&
+      window / 4 * 3 >= share)
+    window = window / 4 * 3;
   return std::max(round_up(std::min(window, largest), 4096), before);
 }
 

@@ -30,13 +30,14 @@ struct NodeCounts {
 
 /// Slots of a node (slots.h) that go round for windows which it writes and reads, and for those
 /// that others do. Each kind for itself: windows at home come at regular distances, and would all
-/// meet in the same few.
+/// meet in the same few. What a node reads of others' windows takes a wish and an answer for each:
+/// with many under way it waits once for many.
 struct RingSizes {
   int home = 0, away = 0;
   constexpr int all() const { return home + away; }
 };
 constexpr RingSizes ring_sizes(const NodeCounts& nodes) {
-  return nodes.nodes == 1 ? RingSizes{8, 0} : RingSizes{3, 3};
+  return nodes.nodes == 1 ? RingSizes{8, 0} : RingSizes{3, 8};
 }
 
 /// Whether each rank reads or writes for itself.

@@ -42,5 +42,24 @@ TEST(AggregationRules, so_many_processes_of_each_node_make_calls_at_a_time) {
   EXPECT_EQ(of_nodes(3, 0, 1), (Callers{1, 1, 1}));
 }
 
+// Each window costs a message of every other node: no more windows than nodes.
+TEST(AggregationRules, a_node_has_one_window_of_a_small_operation) {
+  const NodeCounts eight{16, 8};
+  TransportOptions options;
+  const auto windows = [&](Count bytes) {
+    const OperationTotal total{0, bytes, bytes, bytes / 8};
+    const Count size = window_size_for(total, eight, options, 0);
+    if (options.striping_unit > 0) EXPECT_EQ(size % options.striping_unit, 0);
+    return window_grid_for(total, eight, options, size).count;
+  };
+  for (const Count kib : {1024, 1400, 2048, 2560, 3000, 4096, 5120, 6144, 8192})
+    EXPECT_TRUE(windows(kib << 10) <= 8 && windows(kib << 10) >= 5) << kib;
+  options.striping_unit = 96 << 10;
+  EXPECT_EQ(windows(8 * options.striping_unit), 8);
+  EXPECT_GE(windows(9 * options.striping_unit), 5);
+  EXPECT_GE(windows(20 * options.striping_unit), 5);
+  EXPECT_GE(windows(33 * options.striping_unit), 5);
+}
+
 }  // namespace
 }  // namespace forebay
