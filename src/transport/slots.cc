@@ -82,9 +82,14 @@ void Slots::end_turn() {
   Peers::wake(c.turn_signal);
 }
 
+std::size_t Slots::groups_of(Count window_size) {
+  return static_cast<std::size_t>((window_size + 64 * group - 1) / (64 * group));
+}
+
 Count Slots::bytes_of(Count window_size, int slots) {
   const auto window = static_cast<std::size_t>(window_size);
   const std::size_t one = round_to_page(sizeof(Control)) + round_to_page(window / 8) +
+                          round_to_page(groups_of(window_size)) +
                           round_to_page(window / block / 8 + 8) + round_to_page(window);
   return static_cast<Count>(one) * slots;
 }
@@ -99,6 +104,8 @@ Slots::Slots(const Topology& topology, Count window_size, const RingSizes& rings
   slot_bytes_ = static_cast<std::size_t>(bytes_of(window_size, 1));
   const auto failed = attempt_to([&] {
     latest_.resize(static_cast<std::size_t>(slots), Use{0, 0, -1});
+    marks_.resize(static_cast<std::size_t>(window_ + 63) / 64);
+    marked_.resize(groups_of(window_));
   });
   memory_ = topology_.take_memory(slot_bytes_ * static_cast<std::size_t>(slots));
   if (node_.all_reduce(failed.has_value(), Reduce::max)) memory_ = {};
@@ -123,9 +130,14 @@ Slots::Word* Slots::cover(int slot) const {
                                  round_to_page(sizeof(Control)));
 }
 
-Slots::Word* Slots::needed(int slot) const {
-  return reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(cover(slot)) +
+Slots::Lock* Slots::locks(int slot) const {
+  return reinterpret_cast<Lock*>(reinterpret_cast<std::byte*>(cover(slot)) +
                                  round_to_page(static_cast<std::size_t>(window_) / 8));
+}
+
+Slots::Word* Slots::needed(int slot) const {
+  return reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(locks(slot)) +
+                                 round_to_page(groups_of(window_)));
 }
 
 std::byte* Slots::buffer(int slot) const {
@@ -161,24 +173,46 @@ void Slots::wait_until_free(const Use& use, const Meanwhile& meanwhile) {
 }
 
 void Slots::Placer::mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last) {
-  bits_ |= head;
-  flush();
-  for (Count w = first + 1; w < last; ++w) {
-    if (!slots_.watches_) {
-      cover_[w].store(~std::uint64_t{0}, std::memory_order_relaxed);
-    } else if (cover_[w].exchange(~std::uint64_t{0}, std::memory_order_relaxed) != 0) {
-      slots_.overlapped_ = true;
-    }
-  }
-  word_ = last;
-  bits_ = tail;
+  marks_[first] |= head;
+  std::fill(marks_ + first + 1, marks_ + last, ~std::uint64_t{0});
+  marks_[last] |= tail;
+  std::fill(marked_ + first / group, marked_ + last / group + 1, std::uint8_t{1});
 }
 
+// Ranks add at the same time, each beginning elsewhere. Who has a lock waits for nothing.
 Slots::Placer::~Placer() {
-  flush();
   if (high_ < 0) return;
+  const Count first = low_ / 64 / group, groups = (high_ - 1) / 64 / group - first + 1;
+  const Count begin = slots_.node_.rank() * groups / slots_.node_.size();
+  bool overlaps = false;
+  for (Count i = 0; i < groups; ++i) {
+    const Count g = first + (begin + i) % groups;
+    if (std::exchange(marked_[g], std::uint8_t{0}) != 0) overlaps |= add_to_cover(g);
+  }
+  if (overlaps && slots_.watches_) slots_.overlapped_ = true;
   lower(control_.low, low_);
   raise(control_.high, high_);
+}
+
+// Whether others had marked any of the same.
+bool Slots::Placer::add_to_cover(Count g) {
+  const Count end = std::min((g + 1) * group, (slots_.window_ + 63) / 64);
+  for (int idle = 0; locks_[g].exchange(1, std::memory_order_acquire) != 0; ++idle) {
+    if (idle < 30) {
+      pause_briefly();
+    } else {
+      slots_.peers_.rest(idle);
+    }
+  }
+  std::uint64_t both = 0;
+  for (Count w = g * group; w < end; ++w) {
+    const std::uint64_t mine = std::exchange(marks_[w], 0);
+    const std::uint64_t before = cover_[w].load(std::memory_order_relaxed);
+    cover_[w].store(before | mine, std::memory_order_relaxed);
+    both |= before & mine;
+  }
+  locks_[g].store(0, std::memory_order_release);
+  return both != 0;
 }
 
 void Slots::need(const Use& use, Offset offset, Count length) {

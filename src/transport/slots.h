@@ -126,13 +126,28 @@ class Slots {
   template <typename F>
   void for_each_run(const Use& use, F&& f) const {
     const Control& c = control(use.slot);
-    const Count high = c.high.load(std::memory_order_relaxed);
+    const Count low = c.low.load(std::memory_order_relaxed),
+                high = c.high.load(std::memory_order_relaxed);
     const Word* words = cover(use.slot);
-    for (Count from = c.low.load(std::memory_order_relaxed); from < high;) {
-      const Count end = find_bit(words, from, high, false);
-      f(from, end);
-      from = find_bit(words, end, high, true);
+    Count open = -1;  // where a run began that has not ended
+    for (Count w = low / 64; w * 64 < high; ++w) {
+      std::uint64_t word = words[w].load(std::memory_order_relaxed);
+      Count at = w * 64;
+      // `word` are the bits from `at` on: zeros, then a run that ends before they do, or with them.
+      while (word != 0) {
+        const int zeros = std::countr_zero(word);
+        if (open >= 0 && zeros > 0) f(std::exchange(open, -1), at);
+        word >>= zeros, at += zeros;
+        const int ones = std::countr_one(word);
+        if (open < 0) open = at;
+        at += ones;
+        if (at == w * 64 + 64) break;
+        f(std::exchange(open, -1), at);
+        word >>= ones;
+      }
+      if (word == 0 && open >= 0) f(std::exchange(open, -1), w * 64);
     }
+    if (open >= 0) f(open, high);
   }
   std::byte* bytes(const Use& use) const { return buffer(use.slot); }
   /// The bytes are on their way, and the slot is free; or they have been put in, for all to copy.
@@ -177,13 +192,16 @@ class Slots {
   void wake(Control& control);
   Control& control(int slot) const;
   std::byte* buffer(int slot) const;
+  using Lock = std::atomic<std::uint8_t>;
   Word* cover(int slot) const;   // one bit a byte placed
+  Lock* locks(int slot) const;   // one a group of the cover's words
   Word* needed(int slot) const;  // one bit a block of 4 KiB
+  static std::size_t groups_of(Count window_size);
   void fill_holes(const Use& use, ByteFile& file, std::vector<std::pair<Count, Count>>& holes);
   void clear_placed(const Use& use);
   void release(const Use& use);
 
-  static constexpr Count block = 4096;
+  static constexpr Count block = 4096, group = 128;
 
   const Topology& topology_;
   const Comm& node_;
@@ -194,12 +212,17 @@ class Slots {
   Peers& peers_;
   std::array<std::uint64_t, 2> uses_{};  // of each kind
   bool watches_ = false, overlapped_ = false;
+  // What this rank places in a window, as the cover has it, and which groups have any: empty but
+  // while it places.
+  std::vector<std::uint64_t> marks_;
+  std::vector<std::uint8_t> marked_;
   std::vector<Use> latest_;  // of each slot; every rank has the same; no memory needed once made
 };
 
-/// Millions of pieces go through add(), so its state is local (registers, after inlining) and marks
-/// of one word of the cover are collected before the shared word is touched. The destructor
-/// publishes what is left.
+/// Millions of pieces go through add(), so its state is local (registers, after inlining), and what
+/// is placed is marked in memory of this rank: an atomic word of the cover for each piece would
+/// wait for the piece to be in memory, and for the others that mark beside it. The destructor adds
+/// the marks to the cover. One at a time.
 class Slots::Placer {
  public:
   Placer(Slots& slots, const Use& use)
@@ -207,6 +230,9 @@ class Slots::Placer {
         control_(slots.control(use.slot)),
         buffer_(slots.buffer(use.slot)),
         cover_(slots.cover(use.slot)),
+        locks_(slots.locks(use.slot)),
+        marks_(slots.marks_.data()),
+        marked_(slots.marked_.data()),
         begin_(use.begin) {}
   Placer(const Placer&) = delete;
   Placer& operator=(const Placer&) = delete;
@@ -240,37 +266,27 @@ class Slots::Placer {
     low_ = low_ < 0 ? from : std::min(low_, from);
     high_ = std::max(high_, to);
     const Count first = from / 64, last = (to - 1) / 64;
-    if (first != word_) {
-      flush();
-      word_ = first;
-    }
     const std::uint64_t head = ~std::uint64_t{0} << (from % 64);
     const std::uint64_t tail = ~std::uint64_t{0} >> (63 - (to - 1) % 64);
     if (first == last) {
-      bits_ |= head & tail;
+      marks_[first] |= head & tail;
+      marked_[first / group] = 1;
     } else {
       mark_words(head, tail, first, last);
     }
   }
-  void flush() {
-    if (bits_ && slots_.watches_) {
-      if (cover_[word_].fetch_or(bits_, std::memory_order_relaxed) & bits_)
-        slots_.overlapped_ = true;
-    } else if (bits_) {
-      cover_[word_].fetch_or(bits_, std::memory_order_relaxed);
-    }
-    bits_ = 0;
-  }
   void mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last);
+  bool add_to_cover(Count g);
 
   Slots& slots_;
   Control& control_;
   std::byte* buffer_;
   Word* cover_;
+  Lock* locks_;
+  std::uint64_t* marks_;
+  std::uint8_t* marked_;
   Offset begin_;
   Count low_ = -1, high_ = -1;
-  Count word_ = -1;
-  std::uint64_t bits_ = 0;
 };
 
 }  // namespace forebay
