@@ -72,8 +72,11 @@ class SlowStore:
 
     @contextlib.contextmanager
     def around(self, directory):
-        """Yields (environment, counters()) for one start of programs that shall find `directory` slow."""
-        with tempfile.NamedTemporaryFile(prefix="forebay-slow-store-", dir="/dev/shm") as state:
+        """Yields (environment, counters()) for one start of programs that shall find `directory` slow.
+
+        What they share lies beside it: nodes that see the same directory may have each a /dev/shm of its own."""
+        beside = os.path.dirname(os.path.abspath(directory))
+        with tempfile.NamedTemporaryFile(prefix="forebay-slow-store-", dir=beside) as state:
             state.truncate(STATE_BYTES)
             p = self.parameters
             loaded = ":".join(filter(None, [self.library, os.environ.get("LD_PRELOAD")]))
