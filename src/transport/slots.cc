@@ -125,9 +125,9 @@ Slots::Control& Slots::control(int slot) const {
   return *reinterpret_cast<Control*>(memory_.data() + slot_bytes_ * static_cast<std::size_t>(slot));
 }
 
-Slots::Word* Slots::cover(int slot) const {
-  return reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(&control(slot)) +
-                                 round_to_page(sizeof(Control)));
+std::uint64_t* Slots::cover(int slot) const {
+  return reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(&control(slot)) +
+                                          round_to_page(sizeof(Control)));
 }
 
 Slots::Lock* Slots::locks(int slot) const {
@@ -207,9 +207,8 @@ bool Slots::Placer::add_to_cover(Count g) {
   std::uint64_t both = 0;
   for (Count w = g * group; w < end; ++w) {
     const std::uint64_t mine = std::exchange(marks_[w], 0);
-    const std::uint64_t before = cover_[w].load(std::memory_order_relaxed);
-    cover_[w].store(before | mine, std::memory_order_relaxed);
-    both |= before & mine;
+    both |= cover_[w] & mine;
+    cover_[w] |= mine;
   }
   locks_[g].store(0, std::memory_order_release);
   return both != 0;
@@ -236,8 +235,7 @@ void Slots::clear_placed(const Use& use) {
   const Count high = c.high.load(std::memory_order_relaxed);
   const Count low = c.low.load(std::memory_order_relaxed);
   if (high > low) {
-    std::memset(static_cast<void*>(cover(use.slot) + low / 64), 0,
-                static_cast<std::size_t>((high - 1) / 64 - low / 64 + 1) * 8);
+    std::fill(cover(use.slot) + low / 64, cover(use.slot) + (high - 1) / 64 + 1, std::uint64_t{0});
   }
   c.low.store(INT64_MAX, std::memory_order_relaxed);
   c.high.store(-1, std::memory_order_relaxed);
@@ -289,7 +287,7 @@ void Slots::write_out(const Use& use, ByteFile& file, Count hole_threshold, Repo
   Control& c = control(use.slot);
   const Count high = c.high.load(std::memory_order_relaxed);
   const Count low = c.low.load(std::memory_order_relaxed);
-  Word* words = cover(use.slot);
+  const std::uint64_t* words = cover(use.slot);
   Count written = 0;  // the file's counters are not this report's where a thread writes behind
   const auto failure = attempt_to([&] {
     std::vector<std::pair<Count, Count>> holes;

@@ -128,10 +128,10 @@ class Slots {
     const Control& c = control(use.slot);
     const Count low = c.low.load(std::memory_order_relaxed),
                 high = c.high.load(std::memory_order_relaxed);
-    const Word* words = cover(use.slot);
+    const std::uint64_t* words = cover(use.slot);
     Count open = -1;  // where a run began that has not ended
     for (Count w = low / 64; w * 64 < high; ++w) {
-      std::uint64_t word = words[w].load(std::memory_order_relaxed);
+      std::uint64_t word = words[w];
       Count at = w * 64;
       // `word` are the bits from `at` on: zeros, then a run that ends before they do, or with them.
       while (word != 0) {
@@ -177,9 +177,10 @@ class Slots {
   using Word = std::atomic<std::uint64_t>;
 
   /// First position ≥ from (and < to) whose bit equals `set`; `to` if there is none.
-  static Count find_bit(const Word* words, Count from, Count to, bool set) {
+  template <typename W>
+  static Count find_bit(const W* words, Count from, Count to, bool set) {
     while (from < to) {
-      std::uint64_t word = words[from / 64].load(std::memory_order_relaxed);
+      std::uint64_t word = words[from / 64];  // an atomic one is complete when it is looked at
       if (!set) word = ~word;
       word &= ~std::uint64_t{0} << (from % 64);
       if (word) return std::min<Count>(to, from / 64 * 64 + std::countr_zero(word));
@@ -193,15 +194,15 @@ class Slots {
   Control& control(int slot) const;
   std::byte* buffer(int slot) const;
   using Lock = std::atomic<std::uint8_t>;
-  Word* cover(int slot) const;   // one bit a byte placed
-  Lock* locks(int slot) const;   // one a group of the cover's words
-  Word* needed(int slot) const;  // one bit a block of 4 KiB
+  std::uint64_t* cover(int slot) const;  // one bit a byte placed
+  Lock* locks(int slot) const;           // one a group of the cover's words
+  Word* needed(int slot) const;          // one bit a block of 4 KiB
   static std::size_t groups_of(Count window_size);
   void fill_holes(const Use& use, ByteFile& file, std::vector<std::pair<Count, Count>>& holes);
   void clear_placed(const Use& use);
   void release(const Use& use);
 
-  static constexpr Count block = 4096, group = 128;
+  static constexpr Count block = 4096, group = 32;
 
   const Topology& topology_;
   const Comm& node_;
@@ -281,7 +282,7 @@ class Slots::Placer {
   Slots& slots_;
   Control& control_;
   std::byte* buffer_;
-  Word* cover_;
+  std::uint64_t* cover_;
   Lock* locks_;
   std::uint64_t* marks_;
   std::uint8_t* marked_;
