@@ -211,6 +211,13 @@ void Store::require_idle() const {
 void Store::begin_write(StateId id) {
   require_idle();
   if (id.step < 0) throw Error(Errc::einval, "a state of a negative step");
+  {
+    // What was decoded ahead makes room for it.
+    Lock lock(mutex_);
+    backwards_ = popped_ = false;
+    wait_until(lock, [&] { return !decoding_; });
+    ahead_.reset();
+  }
   draft_.emplace();
   draft_->record.id = id;
   if (id.kind == Kind::state) refused_ = id.step;  // until it is there
@@ -276,13 +283,13 @@ void Store::commit() {
   note_size(draft.record);
   Lock lock(mutex_);
   tell_failure();
-  backwards_ = popped_ = false;
-  ahead_.reset();
   draft.record.serial = ++last_serial_;
   needed_ = draft.record.bytes;
   if (needed_ > memory_ || memory_ == 0 || !keep_in_memory(lock, *state, draft)) {
     lock.unlock();
-    state->tier = keep_in_files(draft.record, draft.pieces, Tier::fast);
+    state->tier = keep_in_files(draft.record, Tier::fast, [&](FileTier& tier) {
+      return tier.add(draft.record, draft.pieces, team_);
+    });
     state->record = std::move(draft.record);
     lock.lock();
   }
@@ -386,12 +393,12 @@ void Store::set_aside(std::vector<RawBytes> memory) {
 }
 
 /// Into the first tier from `first` on that has room and takes it.
-Tier Store::keep_in_files(Record& record, std::span<const iovec> pieces, Tier first) {
+Tier Store::keep_in_files(const Record& record, Tier first, const AddTo& add) {
   std::optional<Error> failed;
   std::vector<Tier> last;  // those that were full: perhaps they are no more
   const auto keeps = [&](Tier tier) {
     bool kept = false;
-    return attempt_into(failed, [&] { kept = files(tier)->add(record, pieces); }) && kept;
+    return attempt_into(failed, [&] { kept = add(*files(tier)); }) && kept;
   };
   for (const Tier tier : {Tier::fast, Tier::directory}) {
     if (tier < first || !files(tier)) continue;
@@ -416,11 +423,7 @@ void Store::abandon() noexcept {
   draft_.reset();
   if (!reading_) return;
   const Lock lock(mutex_);
-  reading_->busy = false;
-  reading_.reset();
-  reading_ahead_.reset();
-  window_.reset();
-  changed_.notify_all();
+  leave_reading();
 }
 
 // -- all states -----------------------------------------------------------------------------------
@@ -433,10 +436,14 @@ Store::StatePtr Store::find(StateId id) const {
 }
 
 void Store::wait_for(Lock& lock, const State& state) {
-  if (!state.busy) return;
+  wait_until(lock, [&] { return !state.busy; });
+}
+
+void Store::wait_until(Lock& lock, const std::function<bool()>& is_so) {
+  if (is_so()) return;
   ++account_[Account::waits];
   const Stopwatch watch(account_[Account::wait_ns]);
-  changed_.wait(lock, [&] { return !state.busy; });
+  changed_.wait(lock, is_so);
 }
 
 void Store::drop(StateId id) {
