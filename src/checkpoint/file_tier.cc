@@ -134,18 +134,18 @@ Count FileTier::room() const {
   return std::max<Count>(std::min(limit_, full_at_) - used_, 0);
 }
 
-bool FileTier::add(Record& record, std::span<const iovec> parts, Team& team) {
-  return keep(record, [&] { write(record, parts, team); });
+bool FileTier::add(Record& record, std::span<const iovec> parts, Team& team, Count leaves) {
+  return keep(record, leaves, [&] { write(record, parts, team); });
 }
 
-bool FileTier::add(Record& record, FileTier& from, Offset place) {
-  return keep(record, [&] { copy(record, from, place); });
+bool FileTier::add(Record& record, FileTier& from, Offset place, Count leaves) {
+  return keep(record, leaves, [&] { copy(record, from, place); });
 }
 
-bool FileTier::keep(Record& record, const std::function<void()>& write) {
+bool FileTier::keep(Record& record, Count leaves, const std::function<void()>& write) {
   {
     const std::lock_guard lock(mutex_);
-    if (record.bytes > limit_ - used_) return false;
+    if (record.bytes > limit_ - used_ - leaves) return false;
     record.place = space_.allocate(record.bytes);
     used_ += record.bytes;
   }

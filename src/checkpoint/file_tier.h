@@ -71,11 +71,11 @@ class FileTier {
   /// tries nonetheless.
   Count room() const;
   /// Writes a state, whose parts are in memory, to a place of its own and notes it. Values as they
-  /// are get their checksums on the way. False where the limit leaves no room. Throws as
-  /// ByteFile::write_at: nothing is changed then.
-  bool add(Record& record, std::span<const iovec> parts, Team& team);
+  /// are get their checksums on the way. False where the limit leaves no room for it and `leaves`
+  /// bytes more. Throws as ByteFile::write_at: nothing is changed then.
+  bool add(Record& record, std::span<const iovec> parts, Team& team, Count leaves = 0);
   /// The same with one that is at `place` in another file, of which little is in memory at a time.
-  bool add(Record& record, FileTier& from, Offset place);
+  bool add(Record& record, FileTier& from, Offset place, Count leaves);
   void read(Offset place, std::span<std::byte> into);  ///< Errc::ebadlog where the file ends
   void drop(std::uint64_t serial);
   void sync();
@@ -86,7 +86,7 @@ class FileTier {
   void read_journal();
   void let_go();
   void keep_those_that_are_there();
-  bool keep(Record& record, const std::function<void()>& write);
+  bool keep(Record& record, Count leaves, const std::function<void()>& write);
   void write(Record& record, std::span<const iovec> parts, Team& team);
   void copy(const Record& record, FileTier& from, Offset place);
   void append(const Entry& entry);

@@ -287,9 +287,11 @@ void Store::commit() {
   needed_ = draft.record.bytes;
   if (needed_ > memory_ || memory_ == 0 || !keep_in_memory(lock, *state, draft)) {
     lock.unlock();
-    state->tier = keep_in_files(draft.record, Tier::fast, [&](FileTier& tier) {
-      return tier.add(draft.record, draft.pieces, team_);
+    const auto tier = keep_in_files(draft.record, Tier::fast, [&](FileTier& to, Count leaves) {
+      return to.add(draft.record, draft.pieces, team_, leaves);
     });
+    if (!tier) throw_no_room(draft.record.id);
+    state->tier = *tier;
     state->record = std::move(draft.record);
     lock.lock();
   }
@@ -392,13 +394,14 @@ void Store::set_aside(std::vector<RawBytes> memory) {
   }
 }
 
-/// Into the first tier from `first` on that has room and takes it.
-Tier Store::keep_in_files(const Record& record, Tier first, const AddTo& add) {
+/// Into the first tier from `first` on that has room and takes it; nothing where none has room.
+std::optional<Tier> Store::keep_in_files(const Record& record, Tier first, const AddTo& add) {
   std::optional<Error> failed;
   std::vector<Tier> last;  // those that were full: perhaps they are no more
   const auto keeps = [&](Tier tier) {
     bool kept = false;
-    return attempt_into(failed, [&] { kept = add(*files(tier)); }) && kept;
+    const Count leaves = record.id.kind == Kind::state ? left_for_adjoint(tier) : 0;
+    return attempt_into(failed, [&] { kept = add(*files(tier), leaves); }) && kept;
   };
   for (const Tier tier : {Tier::fast, Tier::directory}) {
     if (tier < first || !files(tier)) continue;
@@ -410,7 +413,16 @@ Tier Store::keep_in_files(const Record& record, Tier first, const AddTo& add) {
   for (const Tier tier : last)
     if (keeps(tier)) return tier;
   if (failed) throw *failed;
-  throw_no_room(record.id);
+  return std::nullopt;
+}
+
+Count Store::left_for_adjoint(Tier tier) const {
+  const Lock lock(mutex_);
+  std::vector<Count> free = rooms(false);
+  const std::size_t its = index_of(tier);
+  const Count all = free[its];
+  leave_room_for_adjoint(free);
+  return all - free[its];
 }
 
 void Store::end() {
@@ -511,11 +523,21 @@ Count Store::raw_bytes() const {
 std::vector<Count> Store::free_bytes() {
   Lock lock(mutex_);
   changed_.wait(lock, [&] { return !moving_; });
-  std::vector<Count> free{std::max<Count>(memory_ - held_, 0)};
-  for (const FileTier* tier : {fast_.get(), directory_.get()})
-    if (tier) free.push_back(tier->room());
+  std::vector<Count> free = rooms(true);
   leave_room_for_adjoint(free);
   return free;
+}
+
+/// Of each tier that there is. `known`: as far as writes have shown; else as far as limits go.
+std::vector<Count> Store::rooms(bool known) const {
+  std::vector<Count> free{std::max<Count>(memory_ - held_, 0)};
+  for (const FileTier* tier : {fast_.get(), directory_.get()})
+    if (tier) free.push_back(known ? tier->room() : tier->limit() - tier->used());
+  return free;
+}
+
+std::size_t Store::index_of(Tier tier) const {
+  return tier == Tier::directory && !fast_ ? 1 : static_cast<std::size_t>(tier);
 }
 
 /// Two states of the adjoint, as a new one is there before the old one goes, may take as much as
@@ -532,11 +554,7 @@ void Store::leave_room_for_adjoint(std::vector<Count>& free) const {
   const auto leave = [](Count& room, Count bytes) {
     room = std::max<Count>(room - std::max<Count>(bytes, 0), 0);
   };
-  for (const StateInfo& state : kept) {
-    const std::size_t tier =
-        state.tier == Tier::directory ? free.size() - 1 : static_cast<std::size_t>(state.tier);
-    leave(free[tier], most - state.bytes);
-  }
+  for (const StateInfo& state : kept) leave(free[index_of(state.tier)], most - state.bytes);
   for (std::size_t there = kept.size(); there < 2; ++there) {
     const auto slowest =
         std::find_if(free.rbegin(), free.rend(), [&](Count room) { return room >= most; });
@@ -555,6 +573,7 @@ void Store::sync() {
       wait_for(lock, *state);
       if (state->tier == Tier::memory) move_down(lock, state);
       tell_failure();
+      if (state->tier == Tier::memory) throw_no_room(state->record.id);
     }
     discard_stale();
     // What moves from here on is brought to the device before it leaves its tier.

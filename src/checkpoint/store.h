@@ -163,13 +163,16 @@ class Store {
   void note_size(const Record& record);
   void note_push(State& state);
   bool keep_in_memory(Lock& lock, State& state, Draft& draft);
-  using AddTo = std::function<bool(FileTier&)>;
-  Tier keep_in_files(const Record& record, Tier first, const AddTo& add);
+  using AddTo = std::function<bool(FileTier&, Count leaves)>;
+  std::optional<Tier> keep_in_files(const Record& record, Tier first, const AddTo& add);
   void forget(const StatePtr& state);
   void discard(Tier tier, std::uint64_t serial);
   void discard_stale();
   void leave_memory(State& state);
   void set_aside(std::vector<RawBytes> memory);
+  std::vector<Count> rooms(bool known) const;
+  std::size_t index_of(Tier tier) const;
+  Count left_for_adjoint(Tier tier) const;
   void leave_room_for_adjoint(std::vector<Count>& free) const;
 
   StatePtr find(StateId id) const;
@@ -217,6 +220,8 @@ class Store {
   std::uint64_t last_serial_ = 0;
   std::uint64_t synced_ = 0;  ///< states up to this one are on the device, and stay there
   std::deque<Count> expected_;
+  std::array<Count, 3>
+      coming_{};                 ///< bytes of states that are being written, to each tier there is
   Count held_ = 0;               ///< bytes of states in memory
   std::vector<RawBytes> spare_;  ///< memory of states that are gone, as far as there is room
   Count spare_bytes_ = 0;

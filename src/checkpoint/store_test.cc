@@ -22,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/error.h"
 
 namespace {
@@ -928,6 +929,34 @@ TEST(CheckpointStore, states_of_the_adjoint_have_room_beside_those_that_fill_it)
       store.drop({Kind::adjoint, left + 1});
       EXPECT_FALSE(has_room(bytes));
     }
+  }
+}
+
+TEST(CheckpointStore, states_of_the_model_leave_those_of_the_adjoint_their_room) {
+  for (const Count fast : {-1, 17'000}) {
+    const Folder folder;
+    Method method = folder.method(0, fast);
+    method.checkpoint_dir_bytes = 45'000;
+    Model model;  // 8000 bytes a state
+    Store store({}, "run", method);
+    model.declare(store);
+    std::vector<std::byte> adjoint(9000);
+    const auto keep = [&](Count step) {
+      store.begin_write({Kind::adjoint, step});
+      store.put_bytes("adjoint", adjoint);
+      store.end();
+    };
+    keep(100);
+    Count states = 0;
+    // Whoever asks no schedule is told, whatever the thread has moved.
+    for (; !attempt_to([&] { store.push({Kind::state, states}); }); ++states) ASSERT_LT(states, 9);
+    EXPECT_EQ(states, fast < 0 ? 3 : 5);
+    for (Count left = 99; left > 90; --left) {
+      keep(left);
+      store.drop({Kind::adjoint, left + 1});
+      EXPECT_EQ(code_of([&] { store.push({Kind::state, 50}); }), Errc::eno_space);
+    }
+    store.close(false);
   }
 }
 

@@ -51,11 +51,10 @@ Store::StatePtr Store::wanted_last(Tier tier) const {
 }
 
 bool Store::has_room_below(const State& state) const {
-  for (const Tier tier : {Tier::fast, Tier::directory})
-    if (tier > state.tier && files(tier) &&
-        state.record.bytes <= files(tier)->limit() - files(tier)->used())
-      return true;
-  return false;
+  std::vector<Count> free = rooms(false);
+  if (state.record.id.kind == Kind::state) leave_room_for_adjoint(free);
+  return std::any_of(free.begin() + static_cast<std::ptrdiff_t>(index_of(state.tier)) + 1,
+                     free.end(), [&](Count room) { return state.record.bytes <= room; });
 }
 
 /// A state of a tier in which one more like the last would find no room.
@@ -73,7 +72,7 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
   state->busy = moving_ = true;
   const Tier from = state->tier;
   Record record = state->record;
-  Tier to = from;
+  std::optional<Tier> to;  // none: what room there was has been taken, and the state stays
   lock.unlock();
   auto failed = attempt_to([&] {
     {
@@ -81,27 +80,28 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
       discard_stale();  // a copy of this state may be among them
     }
     if (from != Tier::memory) {
-      to = keep_in_files(record, Tier::directory, [&](FileTier& tier) {
-        return tier.add(record, *files(from), state->record.place);
+      to = keep_in_files(record, Tier::directory, [&](FileTier& tier, Count leaves) {
+        return tier.add(record, *files(from), state->record.place, leaves);
       });
       return;
     }
     std::vector<iovec> parts;
     for (RawBytes& part : state->memory) parts.push_back({part.data(), part.size()});
-    to = keep_in_files(record, Tier::fast,
-                       [&](FileTier& tier) { return tier.add(record, parts, team_beside_); });
+    to = keep_in_files(record, Tier::fast, [&](FileTier& tier, Count leaves) {
+      return tier.add(record, parts, team_beside_, leaves);
+    });
   });
   lock.lock();
   // A sync has told of it: it is on the device at its new place before it leaves the old one.
-  if (!failed && from != Tier::memory && record.serial <= synced_) {
+  if (to && from != Tier::memory && record.serial <= synced_) {
     lock.unlock();
-    failed = attempt_to([&] { files(to)->sync(); });
+    failed = attempt_to([&] { files(*to)->sync(); });
     lock.lock();
-    if (failed) discard(to, record.serial);
+    if (failed) discard(*to, record.serial);
   }
-  if (!failed) {
+  if (to && !failed) {
     state->record = std::move(record);
-    state->tier = to;
+    state->tier = *to;
     ++account_[Account::moved_down];
     if (from == Tier::memory)
       leave_memory(*state);
