@@ -286,14 +286,8 @@ void Store::commit() {
   draft.record.serial = ++last_serial_;
   needed_ = draft.record.bytes;
   if (needed_ > memory_ || memory_ == 0 || !keep_in_memory(lock, *state, draft)) {
-    lock.unlock();
-    const auto tier = keep_in_files(draft.record, Tier::fast, [&](FileTier& to, Count leaves) {
-      return to.add(draft.record, draft.pieces, team_, leaves);
-    });
-    if (!tier) throw_no_room(draft.record.id);
-    state->tier = *tier;
+    state->tier = keep_draft(lock, draft);
     state->record = std::move(draft.record);
-    lock.lock();
   }
   note_push(*state);
   StatePtr& place = states_[state->record.id];
@@ -392,6 +386,24 @@ void Store::set_aside(std::vector<RawBytes> memory) {
     if (size < least_spare || held_ + spare_bytes_ + size > memory_) continue;
     if (!attempt_to([&] { spare_.push_back(std::move(bytes)); })) spare_bytes_ += size;
   }
+}
+
+/// In files. A state that is moving is in two tiers: what it leaves may be the room that is
+/// missing.
+Tier Store::keep_draft(Lock& lock, Draft& draft) {
+  for (bool moves = true; moves;) {
+    const Count moved = account_[Account::moved_down];
+    moves = moving_;
+    lock.unlock();
+    const auto tier = keep_in_files(draft.record, Tier::fast, [&](FileTier& to, Count leaves) {
+      return to.add(draft.record, draft.pieces, team_, leaves);
+    });
+    lock.lock();
+    if (tier) return *tier;
+    moves = moves || moving_ || account_[Account::moved_down] != moved;
+    wait_until(lock, [&] { return !moving_; });
+  }
+  throw_no_room(draft.record.id);
 }
 
 /// Into the first tier from `first` on that has room and takes it; nothing where none has room.

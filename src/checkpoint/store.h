@@ -164,6 +164,7 @@ class Store {
   void note_push(State& state);
   bool keep_in_memory(Lock& lock, State& state, Draft& draft);
   using AddTo = std::function<bool(FileTier&, Count leaves)>;
+  Tier keep_draft(Lock& lock, Draft& draft);
   std::optional<Tier> keep_in_files(const Record& record, Tier first, const AddTo& add);
   void forget(const StatePtr& state);
   void discard(Tier tier, std::uint64_t serial);
