@@ -109,7 +109,7 @@ FOREBAY_EXPORT extern int forebay_checkpoint_close(int store, int keep);
  * (NC_ENO_SPACE: the first state, from which all others are computed, could not be kept). The step
  * that is to be dropped may be any one: a state that turned out large gives way to the next ones.
  * Once there is a state of the adjoint, room is left for two as large as its values: the new one,
- * and the old one.
+ * and the old one. A push that would take it has none.
  *
  *   FOREBAY_ADVANCE  go from state `from` to state `to`   FOREBAY_DROP  drop step `from`
  *   FOREBAY_STORE    push step `from`                     FOREBAY_TURN  reverse step `from`

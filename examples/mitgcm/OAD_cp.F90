@@ -7,6 +7,9 @@
 !   cp_read_open [(n)]     reads checkpoint n, or the number before
 !   cp_close               ends the one that is open
 !   cp_fNumber()           the number that comes next
+!   cp_write_state, cp_read_state
+!                          where a divided adjoint is, in a file of text: what was stored before is on
+!                          the device then, and the next program finds it
 !
 ! What lies between, OpenAD copies out of ad_inline.F: `write(unit=cp_io_unit) x` and
 ! `read(unit=cp_io_unit) x`. There it is cp_store and cp_restore instead:
@@ -22,7 +25,8 @@
 !   FOREBAY_HINTS='codec=zfp:accuracy=1e-3;checkpoint_memory=1GiB' ./mitgcmuv_ad
 !
 ! With -DALLOW_USE_MPI, as MITgcm is compiled, ranks open together. -DOAD_CP=OAD_regular_cp and
-! -DOAD_CP_FILES='"oad_reg_cp"' make the other module of MITgcm, with files of its own.
+! -DOAD_CP_FILES='"oad_reg_cp"' make the other module of MITgcm, with files of its own; so do OAD_auxillary_cp
+! and oad_aux_cp.
 #ifndef OAD_CP
 #define OAD_CP OAD_cp
 #endif
@@ -36,7 +40,7 @@ module OAD_CP
   private
 
   public :: cp_init, cp_write_open, cp_read_open, cp_close, cp_fNumber, cp_finalize, cp_store, &
-            cp_restore
+            cp_restore, cp_write_state, cp_read_state
   public :: cp_arg_store_real_scalar, cp_arg_store_real_vector, cp_arg_store_real_matrix
   public :: cp_arg_store_real_three_tensor, cp_arg_store_real_four_tensor
   public :: cp_arg_store_real_five_tensor, cp_arg_store_real_six_tensor
@@ -200,6 +204,41 @@ contains
 
   integer function cp_fNumber()
     cp_fNumber = number
+  end function
+
+  ! -- a divided adjoint: the program ends, and another one goes on -----------------------------------
+
+  subroutine cp_write_state(currcp, curradjointcp, maxfwditer, maxadjiter, myIter)
+    integer, intent(in) :: currcp, curradjointcp, maxfwditer, maxadjiter, myIter
+    integer :: unit, ierr
+    call open_store()
+    call forebay_checkpoint_sync(store, ierr)
+    call check(ierr)
+    open (newunit=unit, file=state_file(), form="formatted", status="unknown")
+    write (unit, '(i0)') currcp, curradjointcp, maxfwditer, maxadjiter, myIter
+    close (unit)
+  end subroutine
+
+  subroutine cp_read_state(currcp, curradjointcp, maxfwditer, maxadjiter, myIter)
+    integer, intent(inout) :: currcp, curradjointcp, maxfwditer, maxadjiter, myIter
+    integer :: unit
+    open (newunit=unit, file=state_file(), form="formatted", status="old")
+    read (unit, *) currcp, curradjointcp, maxfwditer, maxadjiter, myIter
+    close (unit)
+  end subroutine
+
+  ! MITgcm's name for it: whoever begins writes it by hand.
+  function state_file()
+    character(17) :: state_file
+    integer :: rank
+#ifdef ALLOW_USE_MPI
+    include "mpif.h"
+    integer :: ierr
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
+#else
+    rank = 0
+#endif
+    write (state_file, '("oad_reg_state.",i3.3)') rank
   end function
 
   ! -- variables -------------------------------------------------------------------------------------

@@ -5,10 +5,8 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <utility>
 
-#include "base/attempt.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "codec/values.h"
@@ -48,26 +46,6 @@ std::vector<Place> places_of(const Part& part) {
     at += places.back().bytes;
   }
   return places;
-}
-
-/// Calls f(member, first, last) for ranges of n pieces, at least so many for each member of a team.
-/// Where a thread is not to be had the caller does its work.
-template <typename F>
-void share(std::size_t n, std::size_t least, Team& team, F&& f) {
-  const std::size_t members = std::clamp<std::size_t>(n / least, 1, team.size());
-  std::vector<std::optional<Error>> failed(members);
-  const auto work = [&](std::size_t member) {
-    failed[member] =
-        attempt_to([&] { f(member, member * n / members, (member + 1) * n / members); });
-  };
-  std::vector<std::thread> threads;
-  threads.reserve(members);
-  for (std::size_t member = 1; member < members; ++member)
-    if (attempt_to([&] { threads.emplace_back(work, member); })) work(member);
-  work(0);
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& error : failed)
-    if (error) throw *error;
 }
 
 [[noreturn]] void throw_damaged(const std::string& where) {
@@ -127,7 +105,7 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
   const std::vector<Place> places = places_of(part);
   part.pieces.resize(places.size());
   std::vector<RawBytes> stored(team.size());  // of each member
-  share(places.size(), 1, team, [&](std::size_t member, std::size_t first, std::size_t last) {
+  team.share(places.size(), 1, [&](std::size_t member, std::size_t first, std::size_t last) {
     if (first == last) return;
     // Pages that are not written to take no memory.
     stored[member].reserve(places[last - 1].at + places[last - 1].bytes - places[first].at);
@@ -152,7 +130,7 @@ void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, T
   std::atomic<std::size_t> next = 0;  // whoever is quicker does more
   if (part.codec == "none") {
     constexpr std::size_t least = 4;  // fewer are there before a thread is
-    return share(n, least, team, [&](std::size_t, std::size_t, std::size_t) {
+    return team.share(n, least, [&](std::size_t, std::size_t, std::size_t) {
       for (std::size_t i = next++; i < n; i = next++) {
         const Count at = static_cast<Count>(i) * raw_piece_bytes;
         const auto block = values.subspan(static_cast<std::size_t>(at),
@@ -167,7 +145,7 @@ void decode(const Part& part, const Fetch& fetch, std::span<std::byte> values, T
   const std::vector<Place> places = places_of(part);
   std::vector<Count> offsets(n);
   for (std::size_t i = 1; i < n; ++i) offsets[i] = offsets[i - 1] + part.pieces[i - 1].bytes;
-  share(n, 1, team, [&](std::size_t member, std::size_t, std::size_t) {
+  team.share(n, 1, [&](std::size_t member, std::size_t, std::size_t) {
     RawBytes stored;
     for (std::size_t i = next++; i < n; i = next++) {
       const Piece& piece = part.pieces[i];

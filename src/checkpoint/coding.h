@@ -5,9 +5,9 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/raw_bytes.h"
+#include "checkpoint/team.h"
 #include "codec/pipeline.h"
 #include "format/checkpoint.h"
 
@@ -23,10 +23,6 @@ std::string codec_within(const std::string& codec, double bound);
 
 /// Not by insert(), which takes one byte after another.
 void append(RawBytes& to, std::span<const std::byte> from);
-
-/// Threads that share the pieces of a variable, each with a workspace of its own: as many as there
-/// are workspaces, the caller's among them.
-using Team = std::vector<CodecWorkspace>;
 
 /// Encodes `values` (part.raw_bytes() of them, in native order), piece by piece: part.codec and
 /// part.pieces tell of it then. Returns the stored bytes; none where they are `values` as they are,

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -133,15 +134,23 @@ Count FileTier::room() const {
   return std::max<Count>(std::min(limit_, full_at_) - used_, 0);
 }
 
-bool FileTier::add(Record& record, std::span<const iovec> pieces) {
+bool FileTier::add(Record& record, std::span<const iovec> parts, Team& team, Count leaves) {
+  return keep(record, leaves, [&] { write(record, parts, team); });
+}
+
+bool FileTier::add(Record& record, FileTier& from, Offset place, Count leaves) {
+  return keep(record, leaves, [&] { copy(record, from, place); });
+}
+
+bool FileTier::keep(Record& record, Count leaves, const std::function<void()>& write) {
   {
     const std::lock_guard lock(mutex_);
-    if (record.bytes > limit_ - used_) return false;
+    if (record.bytes > limit_ - used_ - leaves) return false;
     record.place = space_.allocate(record.bytes);
     used_ += record.bytes;
   }
   try {
-    write(record, pieces);
+    write();
     const std::lock_guard lock(mutex_);
     live_[record.serial] = record;
     append(record);
@@ -156,35 +165,65 @@ bool FileTier::add(Record& record, std::span<const iovec> pieces) {
   return true;
 }
 
-/// Whole pieces of values as they are go one by one: each is in the processor's cache when it is
-/// written.
-void FileTier::write(Record& record, std::span<const iovec> pieces) {
-  std::vector<iovec> waiting;
-  Offset at = record.place, begin = at;  // of the next piece; of those that wait
-  const auto write_waiting = [&] {
-    if (!waiting.empty()) data_->write_at(begin, std::span(waiting));
-    waiting.clear();
-    begin = at;
+/// What is encoded goes with one call. Of values as they are each call has so few that they are
+/// still in the processor's cache when they are written behind their checksums.
+void FileTier::write(Record& record, std::span<const iovec> parts, Team& team) {
+  constexpr Count most_cached = 2 * raw_piece_bytes;
+  struct Call {
+    Offset at = 0;
+    std::size_t first = 0;  ///< of `bytes`
   };
-  const auto take = [&](std::byte* bytes, std::size_t size) {
-    waiting.push_back({bytes, size});
-    at += static_cast<Offset>(size);
+  std::vector<Call> calls;
+  std::vector<iovec> bytes;
+  std::vector<Piece*> hashed;  // of each, where its checksum is not there yet
+  Offset at = record.place;
+  Count cached = most_cached;  // of the last call
+  const auto take = [&](std::byte* from, Count size, Piece* piece) {
+    if (cached >= most_cached) {
+      calls.push_back({at, bytes.size()});
+      cached = 0;
+    }
+    bytes.push_back({from, static_cast<std::size_t>(size)});
+    hashed.push_back(piece);
+    at += size;
+    if (piece) cached += size;
   };
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    auto* bytes = static_cast<std::byte*>(pieces[i].iov_base);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto* from = static_cast<std::byte*>(parts[i].iov_base);
     if (record.parts[i].codec != "none") {
-      take(bytes, pieces[i].iov_len);
+      take(from, static_cast<Count>(parts[i].iov_len), nullptr);
       continue;
     }
     for (Piece& piece : record.parts[i].pieces) {
-      const auto size = static_cast<std::size_t>(piece.bytes);
-      if (piece.hash == 0) piece.hash = hash_of({bytes, size});
-      take(bytes, size);
-      bytes += size;
-      if (piece.bytes >= raw_piece_bytes) write_waiting();
+      take(from, piece.bytes, &piece);
+      from += piece.bytes;
     }
   }
-  write_waiting();
+  constexpr std::size_t least = 2;  // fewer are written before a thread is there
+  std::atomic<std::size_t> next = 0;
+  team.share(calls.size(), least, [&](std::size_t, std::size_t, std::size_t) {
+    for (std::size_t c = next++; c < calls.size(); c = next++) {
+      const std::size_t first = calls[c].first;
+      const std::size_t last = c + 1 < calls.size() ? calls[c + 1].first : bytes.size();
+      for (std::size_t i = first; i < last; ++i)
+        if (hashed[i] && hashed[i]->hash == 0)
+          hashed[i]->hash =
+              hash_of({static_cast<const std::byte*>(bytes[i].iov_base), bytes[i].iov_len});
+      data_->write_at(calls[c].at, std::span(bytes).subspan(first, last - first));
+    }
+  });
+}
+
+void FileTier::copy(const Record& record, FileTier& from, Offset place) {
+  constexpr Count most = 4 << 20;
+  RawBytes window(static_cast<std::size_t>(std::min(most, record.bytes)));
+  for (Count done = 0; done < record.bytes;) {
+    const auto block =
+        std::span(window).first(static_cast<std::size_t>(std::min(most, record.bytes - done)));
+    from.read(place + done, block);
+    data_->write_at(record.place + done, block);
+    done += std::ssize(block);
+  }
 }
 
 std::span<const std::byte> ReadWindow::at(FileTier& file, Offset place, Count size) {

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "base/descriptor.h"
 #include "base/raw_bytes.h"
 #include "base/report.h"
+#include "checkpoint/team.h"
 #include "format/checkpoint.h"
 #include "plan/file_space.h"
 #include "storage/file.h"
@@ -68,10 +70,12 @@ class FileTier {
   /// has no more room than what leaves it. Until a write shows that there is more, which add()
   /// tries nonetheless.
   Count room() const;
-  /// Writes a state, one piece for each part, to a place of its own and notes it. Values as they
-  /// are get their checksums on the way. False where the limit leaves no room. Throws as
-  /// ByteFile::write_at: nothing is changed then.
-  bool add(Record& record, std::span<const iovec> pieces);
+  /// Writes a state, whose parts are in memory, to a place of its own and notes it. Values as they
+  /// are get their checksums on the way. False where the limit leaves no room for it and `leaves`
+  /// bytes more. Throws as ByteFile::write_at: nothing is changed then.
+  bool add(Record& record, std::span<const iovec> parts, Team& team, Count leaves = 0);
+  /// The same with one that is at `place` in another file, of which little is in memory at a time.
+  bool add(Record& record, FileTier& from, Offset place, Count leaves);
   void read(Offset place, std::span<std::byte> into);  ///< Errc::ebadlog where the file ends
   void drop(std::uint64_t serial);
   void sync();
@@ -82,7 +86,9 @@ class FileTier {
   void read_journal();
   void let_go();
   void keep_those_that_are_there();
-  void write(Record& record, std::span<const iovec> pieces);
+  bool keep(Record& record, Count leaves, const std::function<void()>& write);
+  void write(Record& record, std::span<const iovec> parts, Team& team);
+  void copy(const Record& record, FileTier& from, Offset place);
   void append(const Entry& entry);
   void shorten();
   void give_back(const Record& record);

@@ -211,6 +211,13 @@ void Store::require_idle() const {
 void Store::begin_write(StateId id) {
   require_idle();
   if (id.step < 0) throw Error(Errc::einval, "a state of a negative step");
+  {
+    // What was decoded ahead makes room for it.
+    Lock lock(mutex_);
+    backwards_ = popped_ = false;
+    wait_until(lock, [&] { return !decoding_; });
+    ahead_.reset();
+  }
   draft_.emplace();
   draft_->record.id = id;
   if (id.kind == Kind::state) refused_ = id.step;  // until it is there
@@ -276,15 +283,11 @@ void Store::commit() {
   note_size(draft.record);
   Lock lock(mutex_);
   tell_failure();
-  backwards_ = popped_ = false;
-  ahead_.reset();
   draft.record.serial = ++last_serial_;
   needed_ = draft.record.bytes;
   if (needed_ > memory_ || memory_ == 0 || !keep_in_memory(lock, *state, draft)) {
-    lock.unlock();
-    state->tier = keep_in_files(draft.record, draft.pieces, Tier::fast);
+    state->tier = keep_draft(lock, draft);
     state->record = std::move(draft.record);
-    lock.lock();
   }
   note_push(*state);
   StatePtr& place = states_[state->record.id];
@@ -385,13 +388,32 @@ void Store::set_aside(std::vector<RawBytes> memory) {
   }
 }
 
-/// Into the first tier from `first` on that has room and takes it.
-Tier Store::keep_in_files(Record& record, std::span<const iovec> pieces, Tier first) {
+/// In files. A state that is moving is in two tiers: what it leaves may be the room that is
+/// missing.
+Tier Store::keep_draft(Lock& lock, Draft& draft) {
+  for (bool moves = true; moves;) {
+    const Count moved = account_[Account::moved_down];
+    moves = moving_;
+    lock.unlock();
+    const auto tier = keep_in_files(draft.record, Tier::fast, [&](FileTier& to, Count leaves) {
+      return to.add(draft.record, draft.pieces, team_, leaves);
+    });
+    lock.lock();
+    if (tier) return *tier;
+    moves = moves || moving_ || account_[Account::moved_down] != moved;
+    wait_until(lock, [&] { return !moving_; });
+  }
+  throw_no_room(draft.record.id);
+}
+
+/// Into the first tier from `first` on that has room and takes it; nothing where none has room.
+std::optional<Tier> Store::keep_in_files(const Record& record, Tier first, const AddTo& add) {
   std::optional<Error> failed;
   std::vector<Tier> last;  // those that were full: perhaps they are no more
   const auto keeps = [&](Tier tier) {
     bool kept = false;
-    return attempt_into(failed, [&] { kept = files(tier)->add(record, pieces); }) && kept;
+    const Count leaves = record.id.kind == Kind::state ? left_for_adjoint(tier) : 0;
+    return attempt_into(failed, [&] { kept = add(*files(tier), leaves); }) && kept;
   };
   for (const Tier tier : {Tier::fast, Tier::directory}) {
     if (tier < first || !files(tier)) continue;
@@ -403,7 +425,16 @@ Tier Store::keep_in_files(Record& record, std::span<const iovec> pieces, Tier fi
   for (const Tier tier : last)
     if (keeps(tier)) return tier;
   if (failed) throw *failed;
-  throw_no_room(record.id);
+  return std::nullopt;
+}
+
+Count Store::left_for_adjoint(Tier tier) const {
+  const Lock lock(mutex_);
+  std::vector<Count> free = rooms(false);
+  const std::size_t its = index_of(tier);
+  const Count all = free[its];
+  leave_room_for_adjoint(free);
+  return all - free[its];
 }
 
 void Store::end() {
@@ -416,11 +447,7 @@ void Store::abandon() noexcept {
   draft_.reset();
   if (!reading_) return;
   const Lock lock(mutex_);
-  reading_->busy = false;
-  reading_.reset();
-  reading_ahead_.reset();
-  window_.reset();
-  changed_.notify_all();
+  leave_reading();
 }
 
 // -- all states -----------------------------------------------------------------------------------
@@ -433,10 +460,14 @@ Store::StatePtr Store::find(StateId id) const {
 }
 
 void Store::wait_for(Lock& lock, const State& state) {
-  if (!state.busy) return;
+  wait_until(lock, [&] { return !state.busy; });
+}
+
+void Store::wait_until(Lock& lock, const std::function<bool()>& is_so) {
+  if (is_so()) return;
   ++account_[Account::waits];
   const Stopwatch watch(account_[Account::wait_ns]);
-  changed_.wait(lock, [&] { return !state.busy; });
+  changed_.wait(lock, is_so);
 }
 
 void Store::drop(StateId id) {
@@ -504,11 +535,21 @@ Count Store::raw_bytes() const {
 std::vector<Count> Store::free_bytes() {
   Lock lock(mutex_);
   changed_.wait(lock, [&] { return !moving_; });
-  std::vector<Count> free{std::max<Count>(memory_ - held_, 0)};
-  for (const FileTier* tier : {fast_.get(), directory_.get()})
-    if (tier) free.push_back(tier->room());
+  std::vector<Count> free = rooms(true);
   leave_room_for_adjoint(free);
   return free;
+}
+
+/// Of each tier that there is. `known`: as far as writes have shown; else as far as limits go.
+std::vector<Count> Store::rooms(bool known) const {
+  std::vector<Count> free{std::max<Count>(memory_ - held_, 0)};
+  for (const FileTier* tier : {fast_.get(), directory_.get()})
+    if (tier) free.push_back(known ? tier->room() : tier->limit() - tier->used());
+  return free;
+}
+
+std::size_t Store::index_of(Tier tier) const {
+  return tier == Tier::directory && !fast_ ? 1 : static_cast<std::size_t>(tier);
 }
 
 /// Two states of the adjoint, as a new one is there before the old one goes, may take as much as
@@ -525,11 +566,7 @@ void Store::leave_room_for_adjoint(std::vector<Count>& free) const {
   const auto leave = [](Count& room, Count bytes) {
     room = std::max<Count>(room - std::max<Count>(bytes, 0), 0);
   };
-  for (const StateInfo& state : kept) {
-    const std::size_t tier =
-        state.tier == Tier::directory ? free.size() - 1 : static_cast<std::size_t>(state.tier);
-    leave(free[tier], most - state.bytes);
-  }
+  for (const StateInfo& state : kept) leave(free[index_of(state.tier)], most - state.bytes);
   for (std::size_t there = kept.size(); there < 2; ++there) {
     const auto slowest =
         std::find_if(free.rbegin(), free.rend(), [&](Count room) { return room >= most; });
@@ -548,6 +585,7 @@ void Store::sync() {
       wait_for(lock, *state);
       if (state->tier == Tier::memory) move_down(lock, state);
       tell_failure();
+      if (state->tier == Tier::memory) throw_no_room(state->record.id);
     }
     discard_stale();
     // What moves from here on is brought to the device before it leaves its tier.

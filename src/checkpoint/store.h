@@ -7,8 +7,8 @@
 // state, and decodes ahead what is wanted next while the program computes. What is wanted next is
 // what expect() was told, else the latest step.
 //
-// Held are `checkpoint_memory` bytes at most, and two states more: one that is being pushed, or
-// read, and one that is decoded ahead.
+// Held are `checkpoint_memory` bytes at most, and one state more: one that is being pushed, or one
+// that was decoded ahead. The next one is decoded as its values are taken.
 //
 // All calls but open() and close() are local, and of one thread at a time.
 #pragma once
@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -162,28 +163,36 @@ class Store {
   void note_size(const Record& record);
   void note_push(State& state);
   bool keep_in_memory(Lock& lock, State& state, Draft& draft);
-  Tier keep_in_files(Record& record, std::span<const iovec> pieces, Tier first);
+  using AddTo = std::function<bool(FileTier&, Count leaves)>;
+  Tier keep_draft(Lock& lock, Draft& draft);
+  std::optional<Tier> keep_in_files(const Record& record, Tier first, const AddTo& add);
   void forget(const StatePtr& state);
   void discard(Tier tier, std::uint64_t serial);
   void discard_stale();
   void leave_memory(State& state);
   void set_aside(std::vector<RawBytes> memory);
+  std::vector<Count> rooms(bool known) const;
+  std::size_t index_of(Tier tier) const;
+  Count left_for_adjoint(Tier tier) const;
   void leave_room_for_adjoint(std::vector<Count>& free) const;
 
   StatePtr find(StateId id) const;
   static StateInfo info_of(const State& state);
   void wait_for(Lock& lock, const State& state);
+  void wait_until(Lock& lock, const std::function<bool()>& is_so);
   std::size_t part_of(const std::string& name) const;
   void read_part(const State& state, std::size_t part, std::span<std::byte> into,
                  ReadWindow& window, Team& team) const;
   void restore();
   void end_reading(bool drops);
+  void leave_reading();
 
   void work();
   StatePtr to_move() const;
   StatePtr to_decode() const;
   void move_down(Lock& lock, const StatePtr& state);
   void decode_ahead(Lock& lock, const StatePtr& state);
+  bool has_memory_ahead(Lock& lock, Count made, Count more, Count all);
   StatePtr wanted_last(Tier tier) const;
   bool has_room_below(const State& state) const;
   FileTier* files(Tier tier) const;
@@ -212,6 +221,8 @@ class Store {
   std::uint64_t last_serial_ = 0;
   std::uint64_t synced_ = 0;  ///< states up to this one are on the device, and stay there
   std::deque<Count> expected_;
+  std::array<Count, 3>
+      coming_{};                 ///< bytes of states that are being written, to each tier there is
   Count held_ = 0;               ///< bytes of states in memory
   std::vector<RawBytes> spare_;  ///< memory of states that are gone, as far as there is room
   Count spare_bytes_ = 0;
@@ -219,6 +230,7 @@ class Store {
   bool backwards_ = false;  ///< the last thing that was done was not a push
   bool popped_ = false;     ///< but a pop: the next one is likely to be one, too
   std::optional<Ahead> ahead_;
+  Count left_ahead_ = 0;                    ///< bytes of reading_ahead_ that were not taken yet
   std::optional<Error> failed_;             ///< of the thread, and nobody has been told
   bool moving_ = false, decoding_ = false;  ///< what goes on beside
   bool stopping_ = false;

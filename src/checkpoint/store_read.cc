@@ -28,6 +28,8 @@ void Store::begin_read(StateId id) {
   wait_for(lock, *state);
   if (ahead_ && ahead_->serial == state->record.serial && !ahead_->values.empty()) {
     reading_ahead_ = std::move(ahead_);
+    left_ahead_ = 0;
+    for (const RawBytes& values : reading_ahead_->values) left_ahead_ += std::ssize(values);
     ++account_[Account::decoded_ahead];
     wake_.notify_all();  // behind the lock: for the one after it
   }
@@ -105,9 +107,17 @@ void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
   const Stopwatch watch(account_[Account::read_ns]);
   if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
     throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");
-  if (!reading_ahead_) return read_part(*reading_, number, into, *window_, team_);
-  const RawBytes& values = reading_ahead_->values[number];
-  if (!into.empty()) std::memcpy(into.data(), values.data(), into.size());
+  if (into.empty()) return;
+  // Who takes values twice reads them the second time.
+  if (!reading_ahead_ || reading_ahead_->values[number].empty())
+    return read_part(*reading_, number, into, *window_, team_);
+  {
+    const RawBytes values = std::exchange(reading_ahead_->values[number], {});
+    std::memcpy(into.data(), values.data(), into.size());
+  }
+  const Lock lock(mutex_);
+  left_ahead_ -= std::ssize(into);
+  wake_.notify_all();
 }
 
 void Store::restore() {
@@ -119,15 +129,21 @@ void Store::end_reading(bool drops) {
   const StatePtr state = reading_;
   Lock lock(mutex_);
   if (drops) forget(state);
-  state->busy = false;
-  reading_.reset();
-  reading_ahead_.reset();
-  window_.reset();
+  leave_reading();
   const auto said = std::find(expected_.begin(), expected_.end(), state->record.id.step);
   if (said != expected_.end() && state->record.id.kind == Kind::state) expected_.erase(said);
   backwards_ = true;
   popped_ = drops;
-  wake_.notify_all();
+}
+
+void Store::leave_reading() {
+  reading_->busy = false;
+  reading_.reset();
+  reading_ahead_.reset();
+  left_ahead_ = 0;
+  window_.reset();
+  changed_.notify_all();
+  wake_.notify_all();  // behind the lock
 }
 
 void Store::peek(StateId id) {

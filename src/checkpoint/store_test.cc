@@ -1,6 +1,7 @@
 #include "checkpoint/store.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/error.h"
 
 namespace {
@@ -158,7 +160,7 @@ TEST(CheckpointStore, of_a_state_that_is_in_two_tiers_the_later_one_holds) {
       Team team(1);
       encode(record.parts[0], {}, std::as_bytes(std::span(&value, 1)), team);
       const iovec piece{&value, sizeof value};
-      EXPECT_TRUE(tier.add(record, {&piece, 1}));
+      EXPECT_TRUE(tier.add(record, {&piece, 1}, team));
     }
     for (int opening = 0; opening < 2; ++opening) {
       double value = 0;
@@ -284,8 +286,10 @@ TEST(CheckpointStore, the_next_state_is_decoded_while_one_is_read) {
   store.expect({2, 0});
   compute();
   store.begin_read({Kind::state, 2});
-  compute();  // the program does something with the values that it has got so far
   store.get(0, model.field.data());
+  compute();  // the program does something with the values that it has got so far
+  EXPECT_TRUE(model.is(2, 1e-6));
+  store.get(0, model.field.data());  // once more
   EXPECT_TRUE(model.is(2, 1e-6));
   store.end();
   store.peek({Kind::state, 0});
@@ -293,6 +297,58 @@ TEST(CheckpointStore, the_next_state_is_decoded_while_one_is_read) {
   EXPECT_EQ(store.decoded_ahead(), 2);
   EXPECT_EQ(store.waits(), 0);
 }
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// Bytes of memory that this process has had at most since reset().
+class PeakMemory {
+ public:
+  PeakMemory() { reset(); }
+  void reset() { std::ofstream("/proc/self/clear_refs") << 5; }
+  static Count bytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) << 10;
+    return 0;
+  }
+};
+
+TEST(CheckpointStore, holds_one_state_besides_its_memory) {
+  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);  // what is freed goes back to the system
+  constexpr Count parts = 8, part_bytes = 4 << 20, all = parts * part_bytes;
+  const Folder folder;
+  std::vector<double> values(part_bytes / sizeof(double), 1.5);
+  Store store({}, "run", folder.method(0, all + 1, "none"));
+  for (Count p = 0; p < parts; ++p)
+    store.add_variable("x" + std::to_string(p), Type::float64, {std::ssize(values)}, {}, nullptr);
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
+  const auto put_all = [&](Count step) {
+    store.begin_write({Kind::state, step});
+    for (int p = 0; p < parts; ++p) store.put(p, values.data());
+    store.end();  // the thread makes room in the quick directory for the next one
+  };
+  PeakMemory peak;
+  const Count before = PeakMemory::bytes();
+  for (Count step = 0; step < 4; ++step) put_all(step);
+  EXPECT_LT(PeakMemory::bytes() - before, all + all / 4) << "written";
+  peak.reset();
+  store.expect({3, 2, 1, 0});
+  for (Count step = 4; step-- > 0;) {
+    pause();
+    store.begin_read({Kind::state, step});
+    pause();  // the next one may be decoded as far as there is memory
+    for (int p = 0; p < parts; ++p) store.get(p, values.data());
+    store.end();
+  }
+  EXPECT_GE(store.decoded_ahead(), 2);
+  EXPECT_LT(PeakMemory::bytes() - before, all + all / 4) << "read";
+  // A push takes the place of what was decoded ahead.
+  store.expect({0, 1, 2, 3});
+  pause();
+  put_all(9);
+  EXPECT_LT(PeakMemory::bytes() - before, all + all / 4) << "written after reading";
+  store.close(false);
+}
+#endif
 
 TEST(CheckpointStore, states_outlive_the_program_that_closes_or_syncs) {
   const Folder folder;
@@ -873,6 +929,34 @@ TEST(CheckpointStore, states_of_the_adjoint_have_room_beside_those_that_fill_it)
       store.drop({Kind::adjoint, left + 1});
       EXPECT_FALSE(has_room(bytes));
     }
+  }
+}
+
+TEST(CheckpointStore, states_of_the_model_leave_those_of_the_adjoint_their_room) {
+  for (const Count fast : {-1, 17'000}) {
+    const Folder folder;
+    Method method = folder.method(0, fast);
+    method.checkpoint_dir_bytes = 45'000;
+    Model model;  // 8000 bytes a state
+    Store store({}, "run", method);
+    model.declare(store);
+    std::vector<std::byte> adjoint(9000);
+    const auto keep = [&](Count step) {
+      store.begin_write({Kind::adjoint, step});
+      store.put_bytes("adjoint", adjoint);
+      store.end();
+    };
+    keep(100);
+    Count states = 0;
+    // Whoever asks no schedule is told, whatever the thread has moved.
+    for (; !attempt_to([&] { store.push({Kind::state, states}); }); ++states) ASSERT_LT(states, 9);
+    EXPECT_EQ(states, fast < 0 ? 3 : 5);
+    for (Count left = 99; left > 90; --left) {
+      keep(left);
+      store.drop({Kind::adjoint, left + 1});
+      EXPECT_EQ(code_of([&] { store.push({Kind::state, 50}); }), Errc::eno_space);
+    }
+    store.close(false);
   }
 }
 

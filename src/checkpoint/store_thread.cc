@@ -51,11 +51,10 @@ Store::StatePtr Store::wanted_last(Tier tier) const {
 }
 
 bool Store::has_room_below(const State& state) const {
-  for (const Tier tier : {Tier::fast, Tier::directory})
-    if (tier > state.tier && files(tier) &&
-        state.record.bytes <= files(tier)->limit() - files(tier)->used())
-      return true;
-  return false;
+  std::vector<Count> free = rooms(false);
+  if (state.record.id.kind == Kind::state) leave_room_for_adjoint(free);
+  return std::any_of(free.begin() + static_cast<std::ptrdiff_t>(index_of(state.tier)) + 1,
+                     free.end(), [&](Count room) { return state.record.bytes <= room; });
 }
 
 /// A state of a tier in which one more like the last would find no room.
@@ -73,39 +72,36 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
   state->busy = moving_ = true;
   const Tier from = state->tier;
   Record record = state->record;
-  Tier to = from;
+  std::optional<Tier> to;  // none: what room there was has been taken, and the state stays
   lock.unlock();
   auto failed = attempt_to([&] {
     {
       const Lock again(mutex_);
       discard_stale();  // a copy of this state may be among them
     }
-    RawBytes read;
-    std::vector<iovec> pieces;
-    if (from == Tier::memory) {
-      for (RawBytes& part : state->memory) pieces.push_back({part.data(), part.size()});
-    } else {
-      read.resize(static_cast<std::size_t>(record.bytes));
-      files(from)->read(record.place, read);
-      std::byte* at = read.data();
-      for (const Part& part : record.parts) {
-        pieces.push_back({at, static_cast<std::size_t>(part.stored_bytes())});
-        at += part.stored_bytes();
-      }
+    if (from != Tier::memory) {
+      to = keep_in_files(record, Tier::directory, [&](FileTier& tier, Count leaves) {
+        return tier.add(record, *files(from), state->record.place, leaves);
+      });
+      return;
     }
-    to = keep_in_files(record, pieces, from == Tier::memory ? Tier::fast : Tier::directory);
+    std::vector<iovec> parts;
+    for (RawBytes& part : state->memory) parts.push_back({part.data(), part.size()});
+    to = keep_in_files(record, Tier::fast, [&](FileTier& tier, Count leaves) {
+      return tier.add(record, parts, team_beside_, leaves);
+    });
   });
   lock.lock();
   // A sync has told of it: it is on the device at its new place before it leaves the old one.
-  if (!failed && from != Tier::memory && record.serial <= synced_) {
+  if (to && from != Tier::memory && record.serial <= synced_) {
     lock.unlock();
-    failed = attempt_to([&] { files(to)->sync(); });
+    failed = attempt_to([&] { files(*to)->sync(); });
     lock.lock();
-    if (failed) discard(to, record.serial);
+    if (failed) discard(*to, record.serial);
   }
-  if (!failed) {
+  if (to && !failed) {
     state->record = std::move(record);
-    state->tier = to;
+    state->tier = *to;
     ++account_[Account::moved_down];
     if (from == Tier::memory)
       leave_memory(*state);
@@ -141,22 +137,39 @@ Store::StatePtr Store::to_decode() const {
   return next;
 }
 
+/// Waits until `more` bytes of `all` that a state has may be decoded: what the program has not
+/// taken yet of the one before is held beside. False where the program wants it no more.
+bool Store::has_memory_ahead(Lock& lock, Count made, Count more, Count all) {
+  wake_.wait(lock, [&] {
+    return stopping_ || !backwards_ || left_ahead_ == 0 || left_ahead_ + made + more <= all;
+  });
+  return backwards_ && !stopping_;
+}
+
 void Store::decode_ahead(Lock& lock, const StatePtr& state) {
   state->busy = decoding_ = true;
   ahead_.reset();
-  lock.unlock();
   Ahead made{state->record.serial, {}};
   ReadWindow window(state->record);
-  const auto failed = attempt_to([&] {
-    for (std::size_t i = 0; i < state->record.parts.size(); ++i) {
-      RawBytes values(static_cast<std::size_t>(state->record.parts[i].raw_bytes()));
+  const Count all = info_of(*state).raw_bytes;
+  Count bytes = 0;
+  bool wanted = true;
+  std::optional<Error> failed;
+  for (std::size_t i = 0; !failed && i < state->record.parts.size(); ++i) {
+    const Count more = state->record.parts[i].raw_bytes();
+    wanted = has_memory_ahead(lock, bytes, more, all);
+    if (!wanted) break;
+    lock.unlock();
+    failed = attempt_to([&] {
+      RawBytes values(static_cast<std::size_t>(more));
       read_part(*state, i, values, window, team_beside_);
       made.values.push_back(std::move(values));
-    }
-  });
+    });
+    lock.lock();
+    bytes += more;
+  }
   if (failed) made.values.clear();  // who reads it is told
-  lock.lock();
-  ahead_ = std::move(made);
+  if (wanted) ahead_ = std::move(made);
   state->busy = decoding_ = false;
   changed_.notify_all();
 }

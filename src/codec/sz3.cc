@@ -26,6 +26,8 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "base/byteorder.h"
 #include "codec/sz3_predict.h"
@@ -84,22 +86,31 @@ double bits_of(const Residue<T>& residue) {
 }
 
 template <typename T>
-Choice best_choice(const T* values, const std::vector<std::size_t>& shape, double bound) {
+struct Best {
+  Choice choice;
+  std::optional<Residue<T>> residue;  ///< where the part that was tried is all there is
+};
+
+template <typename T>
+Best<T> best_choice(const T* values, const std::vector<std::size_t>& shape, double bound) {
   constexpr std::size_t sampled = 8192;
   std::vector<std::size_t> box;
   const std::vector<T> sample = middle(values, shape, sampled, box);
-  Choice best;
+  Best<T> best;
   double least = std::numeric_limits<double>::infinity();
   const auto attempt = [&](const Choice& choice, double margin) {
+    if (least == 0) return;  // none is better
     std::vector<T> copy = sample;
-    const double bits = bits_of(predict(box, choice, bound, copy.data())) * margin;
+    Residue<T> residue = predict(box, choice, bound, copy.data());
+    const double bits = bits_of(residue) * margin;
     if (bits >= least) return;
     least = bits;
-    best = choice;
+    best.choice = choice;
+    if (box == shape) best.residue = std::move(residue);
   };
   attempt({Predictor::linear, false}, 1);
   attempt({Predictor::cubic, false}, 1);
-  if (shape.size() > 1) attempt({best.predictor, true}, 1.02);
+  if (shape.size() > 1) attempt({best.choice.predictor, true}, 1.02);
   attempt({Predictor::lorenzo, false}, 1);
   return best;
 }
@@ -198,11 +209,15 @@ class Sz3Stage final : public CodecStage {
     const double used = step_bound(bound);
 
     const auto shape = merged_shape(in.chunk.shape, most_dimensions);
-    const Choice choice = best_choice(values, shape, used);
+    Best<T> best = best_choice(values, shape, used);
+    const Choice choice = best.choice;
     const auto check = state.check.reserve(in.bytes.size());
     auto* decoded = reinterpret_cast<T*>(check.data());
-    std::copy_n(values, n, decoded);
-    Residue<T> residue = predict(shape, choice, used, decoded);
+    if (!best.residue) {
+      std::copy_n(values, n, decoded);
+      best.residue = predict(shape, choice, used, decoded);
+    }
+    const Residue<T>& residue = *best.residue;
 
     const std::size_t most = 2 * n + residue.outliers.size() * sizeof(T);
     // The frame's content after the place of the stored bytes, in one buffer.

@@ -2,7 +2,9 @@
 ! with -DUNFORMATTED, one that has MITgcm's files. All that comes back goes to FILE.RANK, bit by bit;
 ! the test compares the two.
 !
-!   oad_cp_calls FILE
+!   oad_cp_calls FILE [ends | goes_on]
+!
+! A program that ends leaves checkpoints to one that goes on, as in a divided adjoint.
 #ifdef UNFORMATTED
 #define STORE(call, x) write(unit=cp_io_unit) x
 #define RESTORE(call, x) read(unit=cp_io_unit) x
@@ -27,12 +29,20 @@ program oad_cp_calls
   logical :: wet, mask(9, 7)
   character(80) :: text
   character(200) :: path
+  character(10) :: part
 
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call get_command_argument(1, path)
   write (path, '(a,".",i0)') trim(path), rank
   open (newunit=out, file=path)
+  call get_command_argument(2, part)
+  if (part /= "") then
+    call divided(part)
+    close (out)
+    call MPI_Finalize()
+    stop
+  end if
 
   ! Numbers of their own: the first five, of which the last one is read first.
   call cp_init()
@@ -83,6 +93,30 @@ program oad_cp_calls
   call MPI_Finalize()
 
 contains
+
+  subroutine divided(part)
+    character(*), intent(in) :: part
+    integer :: now, adjoint, forward, backward, iteration
+    call cp_init()
+    if (part == "ends") then
+      do number = 6, 7
+        call fill(number)
+        call cp_write_open(number)
+        call store_all()
+        call cp_close()
+      end do
+      call cp_write_state(7, -1, 3, 4, 55000)
+      return
+    end if
+    call cp_read_state(now, adjoint, forward, backward, iteration)
+    write (out, *) now, adjoint, forward, backward, iteration
+    do number = now, now - 1, -1
+      call cp_read_open(number)
+      call restore_all()
+      call cp_close()
+    end do
+    call cp_finalize()
+  end subroutine
 
   ! Other values for each step and rank.
   subroutine fill(seed)

@@ -11,10 +11,19 @@ cd "$dir"
 $launch "$unformatted" unformatted
 # shellcheck disable=SC2086
 $launch "$forebay" forebay
+export FOREBAY_HINTS=checkpoint_memory=1MiB # whoever ends has states in memory
+for part in ends goes_on; do
+  # shellcheck disable=SC2086
+  $launch "$unformatted" unformatted_divided $part
+  # shellcheck disable=SC2086
+  $launch "$forebay" forebay_divided $part
+done
 rank=0
 while [ "$rank" -lt "$ranks" ]; do
-  [ "$(wc -c <"unformatted.$rank")" -gt 100000 ]
-  cmp "unformatted.$rank" "forebay.$rank"
+  for what in "" _divided; do
+    [ "$(wc -c <"unformatted$what.$rank")" -gt 40000 ]
+    cmp "unformatted$what.$rank" "forebay$what.$rank"
+  done
   rank=$((rank + 1))
 done
 [ -z "$(find . -name 'oad_cp*')" ] || { echo "checkpoints are left behind"; exit 1; }

@@ -4,6 +4,7 @@ module OAD_cp
   implicit none
   private
   public :: cp_io_unit, cp_init, cp_write_open, cp_read_open, cp_close, cp_fNumber, cp_finalize
+  public :: cp_write_state, cp_read_state
 
   integer :: cp_io_unit, number
 
@@ -59,5 +60,30 @@ contains
   end function
 
   subroutine cp_finalize()
+  end subroutine
+
+  subroutine open_state(unit)
+    integer, intent(out) :: unit
+    character(40) :: name
+    integer :: rank
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+    write (name, '("unformatted_state.",i0)') rank
+    open (newunit=unit, file=name)
+  end subroutine
+
+  subroutine cp_write_state(currcp, curradjointcp, maxfwditer, maxadjiter, myIter)
+    integer, intent(in) :: currcp, curradjointcp, maxfwditer, maxadjiter, myIter
+    integer :: unit
+    call open_state(unit)
+    write (unit, *) currcp, curradjointcp, maxfwditer, maxadjiter, myIter
+    close (unit)
+  end subroutine
+
+  subroutine cp_read_state(currcp, curradjointcp, maxfwditer, maxadjiter, myIter)
+    integer, intent(inout) :: currcp, curradjointcp, maxfwditer, maxadjiter, myIter
+    integer :: unit
+    call open_state(unit)
+    read (unit, *) currcp, curradjointcp, maxfwditer, maxadjiter, myIter
+    close (unit)
   end subroutine
 end module
