@@ -136,8 +136,8 @@ bool Team::grow() {
   bool ok = true;
   if (const auto mine = my_group(); needed_[mine] > room_[mine]) {
     memory_ = NodeMemory{};  // the old first: there may be no room for both
-    memory_ = shares_ ? topology_.take_memory(needed_[mine])
-                      : NodeMemory::create(Comm(), needed_[mine]);
+    memory_ =
+        shares_ ? topology_.take_memory(needed_[mine]) : NodeMemory::create(Comm(), needed_[mine]);
     ok = static_cast<bool>(memory_);
   }
   for (std::size_t node = 0; node < room_.size(); ++node)
