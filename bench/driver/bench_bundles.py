@@ -88,25 +88,14 @@ class Run:
         for name, seconds in self.seconds.items():
             median = statistics.median(seconds)
             ratio = f"{median / mine:5.2f} times {first}" if mine else ""
-            lines.append(
-                f"  {name:16} {median * 1e3:8.1f} ms a step ({min(seconds) * 1e3:.1f} to "
-                f"{max(seconds) * 1e3:.1f})  {ratio}"
-            )
+            lines.append(f"  {name:16} {median * 1e3:8.1f} ms a step ({min(seconds) * 1e3:.1f} to "
+                         f"{max(seconds) * 1e3:.1f})  {ratio}")
         return "\n".join(lines)
 
     def records(self):
-        return [
-            {
-                "suite": "bundles",
-                "workload": self.workload,
-                "ranks": self.ranks,
-                "backend": name,
-                "slow_store": self.store.parameters if self.store else None,
-                "seconds": seconds,
-                "command": self.commands[name],
-            }
-            for name, seconds in self.seconds.items()
-        ]
+        return [{"suite": "bundles", "workload": self.workload, "ranks": self.ranks, "backend": name,
+                 "slow_store": self.store.parameters if self.store else None, "seconds": seconds,
+                 "command": self.commands[name]} for name, seconds in self.seconds.items()]
 
 
 def run_workloads(launcher, options, keep):
