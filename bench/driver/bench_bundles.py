@@ -22,8 +22,8 @@ BACKENDS = {
     "files": ("forebay-bench-bundles", "files", "", None),
     "masters": ("forebay-bench-bundles", "masters", "", None),
     "split": ("forebay-bench-bundles", "split", "", None),
-    "bundle-zstd": ("forebay-bench-bundles", "bundle", "codec=zstd:3", None),
-    "files-zstd": ("forebay-bench-bundles", "files", "codec=zstd:3", None),
+    "bundle-zstd": ("forebay-bench-bundles", "bundle", "layout=chunked;codec=zstd:3", None),
+    "files-zstd": ("forebay-bench-bundles", "files", "layout=chunked;codec=zstd:3", None),
     "pnetcdf": ("forebay-bench-bundles-pnetcdf", "files", "", "romio321"),
 }
 DEFAULT = ("bundle", "bundle-async", "bundle-later", "bundle-balanced", "files", "masters", "split", "pnetcdf")

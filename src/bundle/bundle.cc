@@ -491,6 +491,7 @@ void Bundle::end_closed() {
     }
     outcomes_.emplace_back(member.member.path, member.failed ? to_int(member.failed->code()) : 0);
     if (member.failed) note_lost(member.member, *member.failed);
+    member.dataset.reset();  // the next one's buffers may have its memory
   }
   std::erase_if(closed_, [](const Closed& member) { return !member.under_way; });
 }

@@ -19,6 +19,7 @@
 
 #include "base/attempt.h"
 #include "bundle/bundle.h"
+#include "comm/backend.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
 
@@ -313,12 +314,14 @@ struct Simple {
   std::unique_ptr<Dataset> ds;
   VarId var = 0;
   Count each = 10;
+  Count beyond = 0;  // elements that nobody writes
 
   explicit Simple(std::unique_ptr<Dataset> made) : ds(std::move(made)) {}
   Simple(const Comm& comm, const std::string& path, const HintMap& hints = {})
       : ds(Dataset::create(comm, path, 5, false, hints)) {}
   void define(bool chunked = false) {
-    var = ds->def_var("v", Type::int32, std::array{ds->def_dim("x", each * ds->comm().size())});
+    var = ds->def_var("v", Type::int32,
+                      std::array{ds->def_dim("x", each * ds->comm().size() + beyond)});
     if (chunked) ds->set_chunk(var, std::array<Count, 1>{7});
     ds->enddef();
   }
@@ -935,6 +938,45 @@ TEST(Bundles, members_of_all_layouts_are_completed) {
       EXPECT_EQ(one.get(), 5) << name;
       one.ds->close();
     }
+  });
+}
+
+// Their ranks' common buffers are those that the member before had, with its values in them.
+TEST(Bundles, chunked_members_are_byte_for_byte_what_files_apart_are) {
+  constexpr int files = 4;
+  for (const char* per_node : {"0", "2"}) {
+    run_as_threads(4, [&](const Comm& comm) {
+      const HintMap hints{{"ranks_per_node", per_node}};
+      for (const bool together : {false, true}) {
+        Bundle bundle = bundle_of(comm, files);
+        for (int f = 0; f < files; ++f) {
+          Simple one(comm, path_of(together ? "together" : "alone", f), hints);
+          if (together) EXPECT_TRUE(bundle.add(*one.ds));
+          one.each = 10 + 100 * (files - f);
+          one.beyond = 3 * f;
+          one.define(true);
+          one.put(5 + f);
+          together ? bundle.close(std::move(one.ds)) : one.ds->close();
+        }
+      }
+      comm.barrier();
+      for (int f = 0; f < files; ++f)
+        EXPECT_EQ(content(path_of("alone", f)), content(path_of("together", f))) << f;
+      comm.barrier();
+    });
+  }
+}
+
+// A program's next file has the communicator that a member was made on, and meets there, too.
+TEST(Bundles, ranks_meet_in_memory_where_members_are_made) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm, 1);
+    Simple one(comm, path_of("made", 0));
+    EXPECT_EQ(comm.backend()->place, nullptr);
+    EXPECT_TRUE(bundle.add(*one.ds));
+    EXPECT_NE(comm.backend()->place, nullptr);
+    one.define();
+    bundle.close(std::move(one.ds));
   });
 }
 

@@ -1,12 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <thread>
 
 #include "base/attempt.h"
 #include "comm/backend.h"
+#include "comm/give_way.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
 
@@ -29,6 +31,18 @@ void with_places(const std::function<void(const Comm&, int round)>& meet) {
       }
     });
   }
+}
+
+// Where yields have taken long, who waits sleeps until it is woken, and in time tries yields again.
+TEST(MeetingPlace, those_who_wait_where_cores_are_wanted_are_woken) {
+  std::atomic<int> woken = 0;
+  with_places([&](const Comm& comm, int round) {
+    crowded_turns = 3;
+    EXPECT_EQ(comm.all_reduce(round, Reduce::sum), std::int64_t{ranks} * round);
+    comm.barrier();
+    if (crowded_turns < 3) ++woken;
+  });
+  EXPECT_GT(woken, 0);
 }
 
 TEST(MeetingPlace, reduces_what_all_ranks_bring) {

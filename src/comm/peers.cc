@@ -101,7 +101,10 @@ void Peers::rest(int idle, std::atomic<std::uint32_t>* word, std::uint32_t seen,
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   if (now.tv_sec != std::exchange(looked_at_, now.tv_sec)) look_after_them(word, seen);
-  if (idle < soon) {
+  // Who is woken sleeps no longer than it has to.
+  const bool sleeps = word != nullptr && crowded_turns > 0;
+  if (sleeps) --crowded_turns;
+  if (idle < soon && !sleeps) {
     give_way();
   } else if (word != nullptr) {
     ::syscall(SYS_futex, word, FUTEX_WAIT, seen, &a_moment, nullptr, 0);

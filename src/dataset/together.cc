@@ -4,6 +4,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "comm/topology.h"
 #include "dataset/dataset.h"
 #include "dataset/dataset_staging.h"
 
@@ -49,6 +50,8 @@ bool Dataset::write_with(WritesTogether& others, const Comm& comm,
     together(comm_, [&] { stage_->flush(true); });
   std::unique_ptr<HoldingStage> stage;
   together(comm_, [&] {
+    // The next file that this communicator is for, until then, has where its ranks meet.
+    if (created_) Topology::of(comm_, method_.ranks_to_share_memory());
     also();
     if (!holding_)
       stage = make_bundled_stage(

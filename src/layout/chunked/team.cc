@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -43,6 +44,19 @@ Count append_heads(std::vector<std::byte>& to, std::uint32_t chunk, const ChunkP
   return bytes;
 }
 
+/// A look takes as long as several meetings, and each file asks, of many small ones a second.
+std::optional<std::uint64_t> memory_lately() {
+  using Clock = std::chrono::steady_clock;
+  thread_local std::optional<std::uint64_t> found;
+  thread_local std::optional<Clock::time_point> looked;
+  const auto now = Clock::now();
+  if (!looked || now - *looked > std::chrono::milliseconds(500)) {
+    found = memory_at_hand();
+    looked = now;
+  }
+  return found;
+}
+
 }  // namespace
 
 void put_pieces(const ChunkPieces& pieces, const Request& r, std::byte* chunk) {
@@ -62,12 +76,16 @@ Team::Team(const Comm& comm, int ranks_per_node, Report& report)
                                     INT64_MAX};
   if (topology_.node().is_root()) {
     // Of several files, twice the room (two halves), and never near the end of it.
-    const auto at_hand = memory_at_hand();
+    const auto at_hand = memory_lately();
     if (at_hand) least[1] = static_cast<std::int64_t>(*at_hand) / 8 / node_size();
   }
   comm.all_reduce(least, Reduce::min);
   processors_ = static_cast<int>(least[0]);
   fair_room_ = std::max<Count>(least[1], least_room);
+}
+
+Team::~Team() {
+  if (shares_) topology_.give_back(std::move(memory_));
 }
 
 void Team::make_room(Operation& op, std::uint32_t halves) {
@@ -118,7 +136,8 @@ bool Team::grow() {
   bool ok = true;
   if (const auto mine = my_group(); needed_[mine] > room_[mine]) {
     memory_ = NodeMemory{};  // the old first: there may be no room for both
-    memory_ = NodeMemory::create(shares_ ? topology_.node() : Comm(), needed_[mine]);
+    memory_ =
+        shares_ ? topology_.take_memory(needed_[mine]) : NodeMemory::create(Comm(), needed_[mine]);
     ok = static_cast<bool>(memory_);
   }
   for (std::size_t node = 0; node < room_.size(); ++node)

@@ -27,6 +27,7 @@ class Team {
  public:
   /// Collective. `ranks_per_node` as Comm::split_node has it.
   Team(const Comm& comm, int ranks_per_node, Report& report);
+  ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
