@@ -299,7 +299,7 @@ struct Room {
   std::vector<double> largest;     // detail, by level
   Values<T> stacked;               // decoded
   std::vector<Missing> mask;
-  std::vector<std::vector<std::byte>> streams, best, parts;
+  std::vector<std::vector<std::byte>> streams, parts;
   ScratchBuffer zfp;
   CodecWorkspace inner;
 };
@@ -336,9 +336,12 @@ class Patch {
   std::optional<double> bound_of(const CodecStage* cuts, double range) const;
   void transform();
   double attempt(int exponent, double enough, bool keeps);
+  void compress_all(int exponent);
   std::optional<double> search(double bound, int& exponent);
   void compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
                 double tolerance, std::vector<std::byte>& stream);
+  bool round(Values<T>& values, double largest, std::span<const std::size_t> shape,
+             double tolerance, Values<T>& to);
   void decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                   std::span<const std::size_t> shape, double tolerance);
   void assemble(int level, const Details& details, bool any);
@@ -457,6 +460,18 @@ void Patch<T>::compress(Values<T>& values, double largest, std::span<const std::
   stream.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size));
 }
 
+// What decompress() makes of what compress() does; false: zeros.
+template <typename T>
+bool Patch<T>::round(Values<T>& values, double largest, std::span<const std::size_t> shape,
+                     double tolerance, Values<T>& to) {
+  if (values.empty() || largest <= tolerance) return false;
+  to.resize(values.size());
+  zfp_round_to({type, shape, reinterpret_cast<std::byte*>(values.data())},
+               {ZfpMode::Kind::accuracy, tolerance}, reinterpret_cast<std::byte*>(to.data()),
+               room_.zfp);
+  return true;
+}
+
 template <typename T>
 void Patch<T>::decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                           std::span<const std::size_t> shape, double tolerance) {
@@ -497,32 +512,42 @@ double Patch<T>::refine(int level, const Details& details, bool any, const T* ex
                         keeps ? room_.back.data() : nullptr, exact, room_.scratch.data());
 }
 
-// Makes streams for τ = 2^exponent, decodes them, and returns the largest difference of any level;
+// What reading gives of streams for τ = 2^exponent: returns the largest difference of any level;
 // leaves level 0 in room_.back, if it is to be kept. Ends early, with a difference of more than
 // `enough`, at the first level that has one.
 template <typename T>
 double Patch<T>::attempt(int exponent, double enough, bool keeps) {
-  room_.streams.resize(index(levels_) + 1);
-  const auto coarsest = shape_of(boxes_[index(levels_)]);
   auto& coarse = room_.levels[index(levels_)];
-  const double tolerance = power(exponent - levels_);
-  compress(coarse, largest(coarse), coarsest, tolerance, room_.streams[0]);
-  decompress(room_.streams[0], room_.back, coarse.size(), coarsest, tolerance);
+  if (!round(coarse, largest(coarse), shape_of(boxes_[index(levels_)]), power(exponent - levels_),
+             room_.back)) {
+    room_.back.resize(coarse.size());
+    std::fill(room_.back.begin(), room_.back.end(), T(0));
+  }
   double error = difference(room_.back, coarse);
   for (int k = levels_ - 1; k >= 0 && error <= enough; --k) {
     const Details details(boxes_[index(k)]);
-    const auto shape = shape_of(details.stacked);
-    auto& stream = room_.streams[index(levels_ - k)];
-    compress(room_.details[index(k)], room_.largest[index(k)], shape, power(exponent - k), stream);
-    if (!stream.empty())
-      decompress(stream, room_.stacked, details.size(), shape, power(exponent - k));
+    const bool any = round(room_.details[index(k)], room_.largest[index(k)],
+                           shape_of(details.stacked), power(exponent - k), room_.stacked);
     const auto& exact = std::as_const(room_.levels[index(k)]);
-    error = std::max(error, refine(k, details, !stream.empty(), exact.begin(), keeps || k > 0));
+    error = std::max(error, refine(k, details, any, exact.begin(), keeps || k > 0));
   }
   return error;
 }
 
-// The largest τ that keeps the bound; room_.best has its streams. Nothing: none does.
+// Streams for τ = 2^exponent.
+template <typename T>
+void Patch<T>::compress_all(int exponent) {
+  room_.streams.resize(index(levels_) + 1);
+  auto& coarse = room_.levels[index(levels_)];
+  compress(coarse, largest(coarse), shape_of(boxes_[index(levels_)]), power(exponent - levels_),
+           room_.streams[0]);
+  for (int k = levels_ - 1; k >= 0; --k)
+    compress(room_.details[index(k)], room_.largest[index(k)],
+             shape_of(Details(boxes_[index(k)]).stacked), power(exponent - k),
+             room_.streams[index(levels_ - k)]);
+}
+
+// The largest τ that keeps the bound, and its error. Nothing: none does.
 template <typename T>
 std::optional<double> Patch<T>::search(double bound, int& exponent) {
   const int middle = std::clamp(std::ilogb(bound), least_exponent(), most_exponent);
@@ -537,7 +562,6 @@ std::optional<double> Patch<T>::search(double bound, int& exponent) {
     if (error <= bound) {
       found = error;
       exponent = next;
-      std::swap(room_.best, room_.streams);
       next = std::min(next + change, middle + 2 * most_levels);
       if (change <= 0) break;
     } else {
@@ -657,8 +681,8 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
       head.exponent = std::min(head.exponent, std::ilogb(scaled_bound) - least_below_bound);
     head.exponent = std::clamp(head.exponent, least_exponent(), most_exponent);
     error = attempt(head.exponent, std::numeric_limits<double>::infinity(), true);
-    std::swap(room_.best, room_.streams);
   }
+  compress_all(head.exponent);
   head.error = std::min(*error / power(head.scale) + lost, std::numeric_limits<double>::max());
   print_parts(head, masked, parts);
   if (head.kind == Kind::exact) {
@@ -682,7 +706,7 @@ void Patch<T>::print_parts(const Head& head, bool masked, std::span<EncodedChunk
     if (p == 0) print(head, part);
     const bool any =
         std::any_of(mask.begin(), mask.end(), [](Missing m) { return m != Missing::no; });
-    const auto& stream = room_.best[p];
+    const auto& stream = room_.streams[p];
     const bool last_of_exact = head.kind == Kind::exact && level == 0;
     if (p > 0 && !any && stream.empty() && !last_of_exact) continue;
     if (any) {
