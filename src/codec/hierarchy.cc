@@ -31,6 +31,7 @@ constexpr int more_than_bound = 2;    ///< τ is looked for from 2^2 times the b
 constexpr int least_below_bound = 4;  ///< and down to 2^-4, which suffices but for rounding
 constexpr int exact_below_range = 12;
 constexpr int most_exponent = 960;
+constexpr double no_end = std::numeric_limits<double>::infinity();
 constexpr const char* default_residuals = "shuffle,zstd:3";
 
 enum class Kind : std::uint8_t { constant, bounded, exact };
@@ -299,7 +300,7 @@ struct Room {
   std::vector<double> largest;     // detail, by level
   Values<T> stacked;               // decoded
   std::vector<Missing> mask;
-  std::vector<std::vector<std::byte>> streams, best, parts;
+  std::vector<std::vector<std::byte>> streams, parts;
   ScratchBuffer zfp;
   CodecWorkspace inner;
 };
@@ -335,14 +336,22 @@ class Patch {
 
   std::optional<double> bound_of(const CodecStage* cuts, double range) const;
   void transform();
-  double attempt(int exponent, double enough, bool keeps);
+  struct Attempt {
+    double error = 0;      ///< the largest difference of any level
+    bool details = false;  ///< not all of them are zeros
+  };
+  Attempt attempt(int exponent, double enough, bool keeps);
+  void compress_all(int exponent);
   std::optional<double> search(double bound, int& exponent);
   void compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
                 double tolerance, std::vector<std::byte>& stream);
+  bool round(Values<T>& values, double largest, std::span<const std::size_t> shape,
+             double tolerance, Values<T>& to);
   void decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                   std::span<const std::size_t> shape, double tolerance);
   void assemble(int level, const Details& details, bool any);
-  double refine(int level, const Details& details, bool any, const T* exact, bool keeps);
+  double refine(int level, const Details& details, bool any, const T* exact, double enough,
+                bool keeps);
   static double largest(std::span<const T> values);
   static double difference(std::span<const T> a, std::span<const T> b);
   static bool range(std::span<const T> values, const T* fill, T& least, T& most);
@@ -457,6 +466,18 @@ void Patch<T>::compress(Values<T>& values, double largest, std::span<const std::
   stream.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size));
 }
 
+// What decompress() makes of what compress() does; false: zeros.
+template <typename T>
+bool Patch<T>::round(Values<T>& values, double largest, std::span<const std::size_t> shape,
+                     double tolerance, Values<T>& to) {
+  if (values.empty() || largest <= tolerance) return false;
+  to.resize(values.size());
+  zfp_round_to({type, shape, reinterpret_cast<std::byte*>(values.data())},
+               {ZfpMode::Kind::accuracy, tolerance}, reinterpret_cast<std::byte*>(to.data()),
+               room_.zfp);
+  return true;
+}
+
 template <typename T>
 void Patch<T>::decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                           std::span<const std::size_t> shape, double tolerance) {
@@ -489,40 +510,52 @@ void Patch<T>::assemble(int level, const Details& details, bool any) {
 
 // room_.back becomes the next finer level, or is given up for how far that is from the exact one.
 template <typename T>
-double Patch<T>::refine(int level, const Details& details, bool any, const T* exact, bool keeps) {
+double Patch<T>::refine(int level, const Details& details, bool any, const T* exact, double enough,
+                        bool keeps) {
   assemble(level, details, any);
   const Box& box = boxes_[index(level)];
   room_.back.resize(keeps ? wavelet::elements(box) : 0);
   return wavelet::merge(static_cast<const T*>(room_.moving.data()), box,
-                        keeps ? room_.back.data() : nullptr, exact, room_.scratch.data());
+                        keeps ? room_.back.data() : nullptr, exact, enough, room_.scratch.data());
 }
 
-// Makes streams for τ = 2^exponent, decodes them, and returns the largest difference of any level;
-// leaves level 0 in room_.back, if it is to be kept. Ends early, with a difference of more than
-// `enough`, at the first level that has one.
+// What reading gives of streams for τ = 2^exponent; leaves level 0 in room_.back, if it is to be
+// kept. Ends early, with a difference of more than `enough`, where one is found.
 template <typename T>
-double Patch<T>::attempt(int exponent, double enough, bool keeps) {
-  room_.streams.resize(index(levels_) + 1);
-  const auto coarsest = shape_of(boxes_[index(levels_)]);
+typename Patch<T>::Attempt Patch<T>::attempt(int exponent, double enough, bool keeps) {
   auto& coarse = room_.levels[index(levels_)];
-  const double tolerance = power(exponent - levels_);
-  compress(coarse, largest(coarse), coarsest, tolerance, room_.streams[0]);
-  decompress(room_.streams[0], room_.back, coarse.size(), coarsest, tolerance);
-  double error = difference(room_.back, coarse);
-  for (int k = levels_ - 1; k >= 0 && error <= enough; --k) {
-    const Details details(boxes_[index(k)]);
-    const auto shape = shape_of(details.stacked);
-    auto& stream = room_.streams[index(levels_ - k)];
-    compress(room_.details[index(k)], room_.largest[index(k)], shape, power(exponent - k), stream);
-    if (!stream.empty())
-      decompress(stream, room_.stacked, details.size(), shape, power(exponent - k));
-    const auto& exact = std::as_const(room_.levels[index(k)]);
-    error = std::max(error, refine(k, details, !stream.empty(), exact.begin(), keeps || k > 0));
+  if (!round(coarse, largest(coarse), shape_of(boxes_[index(levels_)]), power(exponent - levels_),
+             room_.back)) {
+    room_.back.resize(coarse.size());
+    std::fill(room_.back.begin(), room_.back.end(), T(0));
   }
-  return error;
+  Attempt made{difference(room_.back, coarse)};
+  for (int k = levels_ - 1; k >= 0 && made.error <= enough; --k) {
+    const Details details(boxes_[index(k)]);
+    const bool any = round(room_.details[index(k)], room_.largest[index(k)],
+                           shape_of(details.stacked), power(exponent - k), room_.stacked);
+    const auto& exact = std::as_const(room_.levels[index(k)]);
+    made.details |= any;
+    made.error =
+        std::max(made.error, refine(k, details, any, exact.begin(), enough, keeps || k > 0));
+  }
+  return made;
 }
 
-// The largest τ that keeps the bound; room_.best has its streams. Nothing: none does.
+// Streams for τ = 2^exponent.
+template <typename T>
+void Patch<T>::compress_all(int exponent) {
+  room_.streams.resize(index(levels_) + 1);
+  auto& coarse = room_.levels[index(levels_)];
+  compress(coarse, largest(coarse), shape_of(boxes_[index(levels_)]), power(exponent - levels_),
+           room_.streams[0]);
+  for (int k = levels_ - 1; k >= 0; --k)
+    compress(room_.details[index(k)], room_.largest[index(k)],
+             shape_of(Details(boxes_[index(k)]).stacked), power(exponent - k),
+             room_.streams[index(levels_ - k)]);
+}
+
+// The largest τ that keeps the bound, and its error. Nothing: none does.
 template <typename T>
 std::optional<double> Patch<T>::search(double bound, int& exponent) {
   const int middle = std::clamp(std::ilogb(bound), least_exponent(), most_exponent);
@@ -530,16 +563,16 @@ std::optional<double> Patch<T>::search(double bound, int& exponent) {
   std::optional<double> found;
   int next = middle + more_than_bound, fails_from = std::numeric_limits<int>::max();
   while (next < fails_from && (!found || next > exponent)) {
-    const double error = attempt(next, bound, false);
+    const auto [error, details] = attempt(next, bound, false);
     int change = error > 0 ? more_than_bound - least_below_bound : more_than_bound;
     if (error > 0 && error <= std::numeric_limits<double>::max())
       change = static_cast<int>(std::floor(std::log2(bound) - std::log2(error)));
     if (error <= bound) {
       found = error;
       exponent = next;
-      std::swap(room_.best, room_.streams);
       next = std::min(next + change, middle + 2 * most_levels);
-      if (change <= 0) break;
+      // Without details a larger one would save a few bits of the coarsest level.
+      if (change <= 0 || !details) break;
     } else {
       fails_from = next;
       if (next == lowest) break;
@@ -656,9 +689,9 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
     if (scaled_bound > 0)
       head.exponent = std::min(head.exponent, std::ilogb(scaled_bound) - least_below_bound);
     head.exponent = std::clamp(head.exponent, least_exponent(), most_exponent);
-    error = attempt(head.exponent, std::numeric_limits<double>::infinity(), true);
-    std::swap(room_.best, room_.streams);
+    error = attempt(head.exponent, no_end, true).error;
   }
+  compress_all(head.exponent);
   head.error = std::min(*error / power(head.scale) + lost, std::numeric_limits<double>::max());
   print_parts(head, masked, parts);
   if (head.kind == Kind::exact) {
@@ -682,7 +715,7 @@ void Patch<T>::print_parts(const Head& head, bool masked, std::span<EncodedChunk
     if (p == 0) print(head, part);
     const bool any =
         std::any_of(mask.begin(), mask.end(), [](Missing m) { return m != Missing::no; });
-    const auto& stream = room_.best[p];
+    const auto& stream = room_.streams[p];
     const bool last_of_exact = head.kind == Kind::exact && level == 0;
     if (p > 0 && !any && stream.empty() && !last_of_exact) continue;
     if (any) {
@@ -772,10 +805,10 @@ std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
     if (!stream.empty())
       decompress(stream, room_.stacked, details.size(), shape_of(details.stacked),
                  power(head.exponent - now));
-    refine(now, details, !stream.empty(), nullptr, true);
+    refine(now, details, !stream.empty(), nullptr, no_end, true);
   }
   for (int now = levels_ - static_cast<int>(parts.size()); now >= level; --now) {
-    refine(now, Details(boxes_[index(now)]), false, nullptr, true);
+    refine(now, Details(boxes_[index(now)]), false, nullptr, no_end, true);
     mask = {};
   }
   unscale(head.scale);

@@ -166,7 +166,8 @@ template <typename T>
 std::vector<T> merge(const std::vector<T>& values, const Box& box,
                      wavelet::Way way = wavelet::Way::quickest) {
   std::vector<T> to(values.size()), work(wavelet::work_size(box));
-  wavelet::merge(values.data(), box, to.data(), static_cast<const T*>(nullptr), work.data(), way);
+  wavelet::merge(values.data(), box, to.data(), static_cast<const T*>(nullptr), 0, work.data(),
+                 way);
   return to;
 }
 
@@ -199,9 +200,12 @@ TYPED_TEST(Hierarchy, split_and_merge_are_each_others_inverse) {
     values[at] += 1;
     std::vector<TypeParam> work(wavelet::work_size(box));
     TypeParam* const nowhere = nullptr;
-    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), work.data()), 1);
+    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), 1, work.data()), 1);
+    values.back() += 5;
+    const double early = wavelet::merge(both.data(), box, nowhere, values.data(), 0, work.data());
+    EXPECT_TRUE(early >= 1 && early <= 6) << early;
     values[at] = std::numeric_limits<TypeParam>::quiet_NaN();
-    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), work.data()),
+    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), 10, work.data()),
               std::numeric_limits<double>::infinity());
   }
 }

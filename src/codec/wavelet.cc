@@ -174,7 +174,8 @@ struct Merged {
 };
 
 template <typename T>
-FOREBAY_INLINE double merge_all(const T* values, const Box& box, T* to, const T* exact, T* work) {
+FOREBAY_INLINE double merge_all(const T* values, const Box& box, T* to, const T* exact,
+                                double enough, T* work) {
   const SliceRoom<T> room(box, work);
   Merged<T> merged{to, exact};
   if (box[0] == 1) {
@@ -183,7 +184,7 @@ FOREBAY_INLINE double merge_all(const T* values, const Box& box, T* to, const T*
   }
   const std::size_t low = (box[0] + 1) / 2, high = box[0] / 2, slice = room.size;
   const T* const details = values + low * slice;
-  for (std::size_t i = 0; i < low + 1; ++i) {
+  for (std::size_t i = 0; i < low + 1 && merged.difference <= enough; ++i) {
     // The odd slice behind an even one needs the next even one, which the last has not.
     T* const now = room.even[i % 2];
     if (i < low) {
@@ -209,8 +210,8 @@ __attribute__((target("avx2"))) void split_avx2(const T* values, const Box& box,
 }
 template <typename T>
 __attribute__((target("avx2"))) double merge_avx2(const T* values, const Box& box, T* to,
-                                                  const T* exact, T* work) {
-  return merge_all(values, box, to, exact, work);
+                                                  const T* exact, double enough, T* work) {
+  return merge_all(values, box, to, exact, enough, work);
 }
 #endif
 
@@ -229,18 +230,18 @@ void split(const T* values, const Box& box, T* to, T* work, [[maybe_unused]] Way
 }
 
 template <typename T>
-double merge(const T* values, const Box& box, T* to, const T* exact, T* work,
+double merge(const T* values, const Box& box, T* to, const T* exact, double enough, T* work,
              [[maybe_unused]] Way way) {
 #if FOREBAY_HAVE_AVX2_LOOPS
   if (way == Way::quickest && value_loops::have_avx2())
-    return merge_avx2(values, box, to, exact, work);
+    return merge_avx2(values, box, to, exact, enough, work);
 #endif
-  return merge_all(values, box, to, exact, work);
+  return merge_all(values, box, to, exact, enough, work);
 }
 
 template void split(const float*, const Box&, float*, float*, Way);
 template void split(const double*, const Box&, double*, double*, Way);
-template double merge(const float*, const Box&, float*, const float*, float*, Way);
-template double merge(const double*, const Box&, double*, const double*, double*, Way);
+template double merge(const float*, const Box&, float*, const float*, double, float*, Way);
+template double merge(const double*, const Box&, double*, const double*, double, double*, Way);
 
 }  // namespace forebay::wavelet

@@ -30,9 +30,10 @@ enum class Way { quickest, portable };
 template <typename T>
 void split(const T* values, const Box& box, T* to, T* work, Way way = Way::quickest);
 /// And back. Returns the largest difference from `exact`, which may be null, in double precision,
-/// infinite where one is no finite number; `to` may be null: nothing is kept.
+/// infinite where one is no finite number; `to` may be null: nothing is kept. Gives up, in the
+/// midst of things, once the difference is more than `enough`.
 template <typename T>
-double merge(const T* values, const Box& box, T* to, const T* exact, T* work,
+double merge(const T* values, const Box& box, T* to, const T* exact, double enough, T* work,
              Way way = Way::quickest);
 
 }  // namespace forebay::wavelet

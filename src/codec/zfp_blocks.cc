@@ -400,26 +400,57 @@ FOREBAY_INLINE int exponent_of(const typename Row<T>::Values (&rows)[edge][edge]
   return static_cast<int>(bits >> Traits<T>::mantissa_bits) - (bias<T> - 1);
 }
 
+// Bits that base -2 has set in -1, -1/2, ...
+template <typename T>
+constexpr auto odd_bits = static_cast<typename Traits<T>::Unsigned>(0xaaaaaaaaaaaaaaaa);
+
+// Integers of a block, in base -2.
+template <typename T>
+FOREBAY_INLINE void to_integers(const typename Row<T>::Values (&values)[edge][edge], int exponent,
+                                Rows<T>& rows) {
+  const T scale = static_cast<T>(power(precision_of<T> - 2 - exponent));
+  for (int z = 0; z < edge; ++z)
+    for (int y = 0; y < edge; ++y)
+      rows[z][y] = reinterpret_cast<typename Row<T>::Unsigned>(
+          __builtin_convertvector(values[z][y] * scale, typename Row<T>::Signed));
+  transform<T>(rows);
+  for (auto& z : rows)
+    for (auto& row : z) row = (row + odd_bits<T>)^odd_bits<T>;
+}
+
+template <typename T>
+FOREBAY_INLINE void from_integers(Rows<T>& rows, int exponent,
+                                  typename Row<T>::Values (&values)[edge][edge]) {
+  for (auto& z : rows)
+    for (auto& row : z) row = (row ^ odd_bits<T>)-odd_bits<T>;
+  untransform<T>(rows);
+  const T scale = static_cast<T>(power(exponent - (precision_of<T> - 2)));
+  for (int z = 0; z < edge; ++z)
+    for (int y = 0; y < edge; ++y)
+      values[z][y] = __builtin_convertvector(reinterpret_cast<typename Row<T>::Signed>(rows[z][y]),
+                                             typename Row<T>::Values) *
+                     scale;
+}
+
+template <typename T>
+FOREBAY_INLINE void zero(typename Row<T>::Values (&values)[edge][edge]) {
+  for (auto& z : values)
+    for (auto& row : z) row = typename Row<T>::Values{};
+}
+
 template <typename T>
 void put_block(Writer& to, const typename Row<T>::Values (&values)[edge][edge],
                int least_exponent) {
   using Traits = zfp_blocks::Traits<T>;
-  using Unsigned = typename Row<T>::Unsigned;
   const int exponent = exponent_of<T>(values);
   const int planes = planes_of<T>(exponent, least_exponent);
   if (planes == 0 || exponent == -bias<T>) return to.put(0, 1);
   to.put(2 * static_cast<Word>(exponent + bias<T>) + 1, 1 + Traits::exponent_bits);
-  const T scale = static_cast<T>(power(precision_of<T> - 2 - exponent));
   Rows<T> rows;
-  for (int z = 0; z < edge; ++z)
-    for (int y = 0; y < edge; ++y)
-      rows[z][y] = reinterpret_cast<Unsigned>(
-          __builtin_convertvector(values[z][y] * scale, typename Row<T>::Signed));
-  transform<T>(rows);
+  to_integers<T>(values, exponent, rows);
   typename Traits::Unsigned all[values_of_block];
-  constexpr auto odd_bits = static_cast<typename Traits::Unsigned>(0xaaaaaaaaaaaaaaaa);
   for (int z = 0; z < edge; ++z)
-    for (int y = 0; y < edge; ++y) store(all + 16 * z + 4 * y, (rows[z][y] + odd_bits) ^ odd_bits);
+    for (int y = 0; y < edge; ++y) store(all + 16 * z + 4 * y, rows[z][y]);
   std::uint32_t numbers[values_of_block];
   constexpr int below = precision_of<T> - plane_bits;
   for (int i = 0; i < values_of_block; ++i)
@@ -439,11 +470,7 @@ void take_block(Reader& from, typename Row<T>::Values (&values)[edge][edge], int
     exponent = static_cast<int>(from.take(Traits::exponent_bits)) - bias<T>;
     planes = planes_of<T>(exponent, least_exponent);
   }
-  if (planes == 0) {
-    for (auto& z : values)
-      for (auto& row : z) row = typename Row<T>::Values{};
-    return;
-  }
+  if (planes == 0) return zero<T>(values);
   std::uint32_t numbers[values_of_block];
   typename Traits::Unsigned all[values_of_block];
   constexpr int below = precision_of<T> - plane_bits;
@@ -455,18 +482,26 @@ void take_block(Reader& from, typename Row<T>::Values (&values)[edge][edge], int
     take_planes(from, numbers, 2 * plane_bits - planes, known);
     for (int i = 0; i < values_of_block; ++i) all[order[i]] |= numbers[i];
   }
-  constexpr auto odd_bits = static_cast<typename Traits::Unsigned>(0xaaaaaaaaaaaaaaaa);
   Rows<T> rows;
   for (int z = 0; z < edge; ++z)
     for (int y = 0; y < edge; ++y)
-      rows[z][y] = (load<typename Row<T>::Unsigned>(all + 16 * z + 4 * y) ^ odd_bits) - odd_bits;
-  untransform<T>(rows);
-  const T scale = static_cast<T>(power(exponent - (precision_of<T> - 2)));
-  for (int z = 0; z < edge; ++z)
-    for (int y = 0; y < edge; ++y)
-      values[z][y] = __builtin_convertvector(reinterpret_cast<typename Row<T>::Signed>(rows[z][y]),
-                                             typename Row<T>::Values) *
-                     scale;
+      rows[z][y] = load<typename Row<T>::Unsigned>(all + 16 * z + 4 * y);
+  from_integers<T>(rows, exponent, values);
+}
+
+// What take_block() makes of what put_block() writes.
+template <typename T>
+FOREBAY_INLINE void round_block(typename Row<T>::Values (&values)[edge][edge], int least_exponent) {
+  using Number = typename Traits<T>::Unsigned;
+  const int exponent = exponent_of<T>(values);
+  const int planes = planes_of<T>(exponent, least_exponent);
+  if (planes == 0 || exponent == -bias<T>) return zero<T>(values);
+  Rows<T> rows;
+  to_integers<T>(values, exponent, rows);
+  const Number kept = ~Number{0} << (precision_of<T> - planes);
+  for (auto& z : rows)
+    for (auto& row : z) row &= kept;
+  from_integers<T>(rows, exponent, values);
 }
 
 /// The lengths of a field, and one block after the other.
@@ -489,23 +524,54 @@ constexpr std::uint8_t padding[edge + 1][edge] = {
     {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 1, 1, 0}, {0, 1, 2, 0}, {0, 1, 2, 3}};
 
 template <typename T>
+FOREBAY_INLINE void load_block(const T* values, const Grid& grid, std::size_t nz, std::size_t ny,
+                               std::size_t nx, typename Row<T>::Values (&rows)[edge][edge]) {
+  for (std::size_t z = 0; z < edge; ++z) {
+    for (std::size_t y = 0; y < edge; ++y) {
+      const T* const row = values + (padding[nz][z] * grid.ny + padding[ny][y]) * grid.nx;
+      if (nx == edge)
+        rows[z][y] = load<typename Row<T>::Values>(row);
+      else
+        for (int x = 0; x < edge; ++x) rows[z][y][x] = row[padding[nx][x]];
+    }
+  }
+}
+
+template <typename T>
+FOREBAY_INLINE void store_block(const typename Row<T>::Values (&rows)[edge][edge], const Grid& grid,
+                                std::size_t nz, std::size_t ny, std::size_t nx, T* values) {
+  for (std::size_t z = 0; z < nz; ++z) {
+    for (std::size_t y = 0; y < ny; ++y) {
+      T* const row = values + (z * grid.ny + y) * grid.nx;
+      if (nx == edge)
+        store(row, rows[z][y]);
+      else
+        for (std::size_t x = 0; x < nx; ++x) row[x] = rows[z][y][x];
+    }
+  }
+}
+
+template <typename T>
 std::size_t compress(const T* values, const Grid& grid, int least_exponent, std::byte* out) {
   Writer to(out);
   typename Row<T>::Values rows[edge][edge];
   grid.each_block([&](std::size_t at, std::size_t nz, std::size_t ny, std::size_t nx) {
-    for (std::size_t z = 0; z < edge; ++z) {
-      for (std::size_t y = 0; y < edge; ++y) {
-        const T* const row = values + at + (padding[nz][z] * grid.ny + padding[ny][y]) * grid.nx;
-        if (nx == edge)
-          rows[z][y] = load<typename Row<T>::Values>(row);
-        else
-          for (int x = 0; x < edge; ++x) rows[z][y][x] = row[padding[nx][x]];
-      }
-    }
+    load_block(values + at, grid, nz, ny, nx, rows);
     put_block<T>(to, rows, least_exponent);
     return true;
   });
   return to.finish();
+}
+
+template <typename T>
+void round_trip(const T* values, const Grid& grid, int least_exponent, T* out) {
+  typename Row<T>::Values rows[edge][edge];
+  grid.each_block([&](std::size_t at, std::size_t nz, std::size_t ny, std::size_t nx) {
+    load_block(values + at, grid, nz, ny, nx, rows);
+    round_block<T>(rows, least_exponent);
+    store_block(rows, grid, nz, ny, nx, out + at);
+    return true;
+  });
 }
 
 // Bits that were taken; none_fits where the stream ends before the field does.
@@ -531,15 +597,7 @@ std::size_t decompress(const std::byte* stream, std::size_t size, T* values, con
         }
         if (at_end && from.bits() > 8 * (size - before)) return false;
         take_block<T>(from, rows, least_exponent);
-        for (std::size_t z = 0; z < nz; ++z) {
-          for (std::size_t y = 0; y < ny; ++y) {
-            T* const row = values + at + (z * grid.ny + y) * grid.nx;
-            if (nx == edge)
-              store(row, rows[z][y]);
-            else
-              for (std::size_t x = 0; x < nx; ++x) row[x] = rows[z][y][x];
-          }
-        }
+        store_block(rows, grid, nz, ny, nx, values + at);
         return true;
       });
   const std::size_t bits = 8 * before + from.bits();
@@ -587,6 +645,17 @@ std::size_t compress(const ZfpField& field, double tolerance, std::span<std::byt
           : compress(reinterpret_cast<const double*>(field.values), grid, least, out.data()));
 }
 
+void round_trip(const ZfpField& field, double tolerance, std::byte* to) {
+  const int least = least_exponent_of(tolerance);
+  const Grid grid = grid_of(field);
+  if (field.type == Type::float32)
+    round_trip(reinterpret_cast<const float*>(field.values), grid, least,
+               reinterpret_cast<float*>(to));
+  else
+    round_trip(reinterpret_cast<const double*>(field.values), grid, least,
+               reinterpret_cast<double*>(to));
+}
+
 std::optional<std::size_t> decompress(std::span<const std::byte> stream, const ZfpField& field,
                                       double tolerance) {
   const int least = least_exponent_of(tolerance);
@@ -608,6 +677,7 @@ namespace forebay::zfp_blocks {
 
 bool can(const ZfpField&, const ZfpMode&) { return false; }
 std::size_t compress(const ZfpField&, double, std::span<std::byte>) { return 0; }
+void round_trip(const ZfpField&, double, std::byte*) {}
 std::optional<std::size_t> decompress(std::span<const std::byte>, const ZfpField&, double) {
   return {};
 }

@@ -73,6 +73,13 @@ TYPED_TEST(ZfpBlocks, streams_are_those_of_libzfp) {
           const auto theirs = this->back(ours, mode, ZfpWay::library);
           ASSERT_EQ(std::memcmp(mine.data(), theirs.data(), mine.size() * sizeof mine[0]), 0)
               << seed << " " << bound;
+          for (const ZfpWay way : {ZfpWay::quickest, ZfpWay::library}) {
+            std::vector<TypeParam> rounded(mine.size(), TypeParam(7));
+            zfp_round_to(this->field(this->values), mode,
+                         reinterpret_cast<std::byte*>(rounded.data()), this->scratch, way);
+            ASSERT_EQ(std::memcmp(mine.data(), rounded.data(), mine.size() * sizeof mine[0]), 0)
+                << seed << " " << bound;
+          }
         }
       }
     }

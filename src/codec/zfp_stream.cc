@@ -106,6 +106,20 @@ std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::spa
   return zfp_compress(run.stream.get(), run.field.get());
 }
 
+void zfp_round_to(const ZfpField& field, const ZfpMode& mode, std::byte* to, ScratchBuffer& scratch,
+                  ZfpWay way) {
+  if (way == ZfpWay::quickest && zfp_blocks::can(field, mode))
+    return zfp_blocks::round_trip(field, mode.parameter, to);
+  Run run(field, mode);
+  const auto stream = scratch.reserve(run.capacity());
+  run.attach(stream);
+  const bool made = zfp_compress(run.stream.get(), run.field.get()) != 0;
+  zfp_field_set_pointer(run.field.get(), to);
+  zfp_stream_rewind(run.stream.get());
+  if (!made || zfp_decompress(run.stream.get(), run.field.get()) == 0)
+    throw Error(Errc::einternal, "zfp does not read what it wrote");
+}
+
 void zfp_order_words(std::span<std::byte> stream) {
   if constexpr (!native_is_big_endian) return;
   const std::size_t word = stream_word_bits / 8;

@@ -17,7 +17,7 @@
 
 #include "plan/balanced_files.h"
 #include "plan/morton.h"
-#include "plan/note_testing.h"
+#include "plan/note_post.h"
 
 namespace forebay {
 

@@ -10,6 +10,7 @@
 #include "layout/chunked/balance.h"
 #include "layout/chunked/chunked.h"
 #include "layout/patches/planning.h"
+#include "plan/patch_owners.h"
 
 namespace forebay::chunked {
 
@@ -170,12 +171,24 @@ void ChunkedLayout::plan(Operation& op, bool write) {
 // Patches are dealt out evenly (plan/patch_distribution.h); chunks of other variables keep their
 // owners.
 void ChunkedLayout::distribute(Operation& op, std::span<const Access> mine) {
+  // Of so many parts a rank plans for all in a few milliseconds, where it would meet the others
+  // some twenty times otherwise.
+  constexpr std::size_t few = 1 << 14;
+  const auto is_patch = [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; };
+  if (op.knows_all_accesses && op.accesses.size() + static_cast<std::size_t>(comm_.size()) <= few) {
+    std::vector<std::vector<PatchPart>> of(static_cast<std::size_t>(comm_.size()));
+    for (const ChunkAccess& a : op.accesses)
+      if (is_patch(op.chunks[a.chunk]))
+        of[static_cast<std::size_t>(a.rank)].push_back({static_cast<Count>(a.chunk), a.bytes});
+    const auto parts_of = [&](Rank r, auto& parts) { parts = of[static_cast<std::size_t>(r)]; };
+    const PatchOwners plan = forebay::distribute(comm_.size(), std::ssize(op.chunks), parts_of);
+    return take_owners(op, plan.owners);
+  }
   struct Owned {
     std::int64_t chunk, local, shared;
   };
   std::vector<PatchPart> parts;
   std::size_t at = 0;
-  const auto is_patch = [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; };
   for (const Access& a : mine) {
     while (op.chunks[at].var != a.var || op.chunks[at].id != a.id) ++at;
     if (is_patch(op.chunks[at])) parts.push_back({static_cast<Count>(at), a.bytes});

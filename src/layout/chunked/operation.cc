@@ -60,14 +60,20 @@ void choose_owners(Operation& op, const CostOf& cost, int ranks) {
     works.push_back(cost(c.var, c.id));
     c.bytes = works.back().bytes;
   }
-  const auto owners = assign_owners(works, op.accesses, ranks);
+  take_owners(op, assign_owners(works, op.accesses, ranks));
+}
+
+void take_owners(Operation& op, std::span<const Rank> owners) {
   // A chunk that only its owner touches needs no buffer that others see.
   for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (owners[i] < 0) continue;
     op.chunks[i].owner = owners[i];
+    op.chunks[i].local = 0;
     op.chunks[i].shared = false;
   }
   for (const ChunkAccess& a : op.accesses) {
     PlannedChunk& c = op.chunks[a.chunk];
+    if (owners[a.chunk] < 0) continue;
     if (a.rank == c.owner)
       c.local = a.bytes;
     else

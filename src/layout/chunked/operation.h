@@ -111,6 +111,10 @@ void adopt_accesses(Operation& op, std::span<const Access> all);
 /// Gives the chunks their bytes, owner, local and shared; op knows all accesses.
 void choose_owners(Operation& op, const CostOf& cost, int ranks);
 
+/// Gives chunks, one after another, these owners, and what follows from it; below 0: as it was. op
+/// knows all accesses.
+void take_owners(Operation& op, std::span<const Rank> owners);
+
 /// Takes over chunks that were planned where no rank knows all accesses; `mine` are this rank's.
 void adopt_chunks(Operation& op, std::vector<PlannedChunk> chunks, std::span<const Access> mine,
                   Rank rank);

@@ -1,5 +1,4 @@
-// Carries notes between ranks that are all here, one after another. Only tests and
-// bench/limits/patch_scale.cc use this.
+// Carries notes between ranks that are all here, one after another.
 #pragma once
 
 #include <algorithm>
