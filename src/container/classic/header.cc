@@ -75,7 +75,8 @@ Schema ClassicContainer::stored(const Schema& schema) const {
     const auto& asked = layout->in_classic.is_asked_for;
     if (asked && !has_part(*layout) && asked(schema)) pass_to(*make_part(*layout).part);
   }
-  return stored ? std::move(*stored) : schema;
+  if (!stored) return schema;
+  return std::move(*stored);
 }
 
 std::vector<std::byte> ClassicContainer::print_header() const { return classic::print(stored()); }
