@@ -2,9 +2,12 @@
 // 21,600 ranks with about 175,000 pieces each, one simulated rank after the other. Nothing is
 // communicated or written; what is timed is what every rank does by itself between wait_all and the
 // first byte: two-level ordering of its requests, the walk over its extents in file order, and
-// finding each extent's window.
+// finding each extent's window. Then the maps of layout decomposed, and their inverses, for so many
+// groups (map_scale.h).
 //
-// forebay-plan-scale [--ranks N] [--sample N] [--json FILE]
+// forebay-plan-scale [--ranks N] [--sample N] [--groups N] [--json FILE]
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "layout/canonical/canonical.h"
+#include "limits/map_scale.h"
 #include "plan/windows.h"
 
 namespace {
@@ -119,11 +123,12 @@ Result plan_one_rank(const Schema& schema, int rank, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int ranks = 21600, sample = 21600;
+  int ranks = 21600, sample = 21600, groups = 257;
   const char* json_path = nullptr;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (!std::strcmp(argv[i], "--ranks")) ranks = std::atoi(argv[i + 1]);
     if (!std::strcmp(argv[i], "--sample")) sample = std::atoi(argv[i + 1]);
+    if (!std::strcmp(argv[i], "--groups")) groups = std::atoi(argv[i + 1]);
     if (!std::strcmp(argv[i], "--json")) json_path = argv[i + 1];
   }
   nlohmann::json records = nlohmann::json::array();
@@ -159,6 +164,23 @@ int main(int argc, char** argv) {
          {"seconds", {sum.seconds}},
          {"nanoseconds_per_piece", sum.seconds / static_cast<double>(sum.pieces) * 1e9}});
   }
+  const auto maps = bench::make_maps(ranks, groups, columns, levels,
+                                     [&](int rank) { return columns_of(rank, ranks); });
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  std::printf(
+      "maps of %d groups: %lld runs, %lld inverses, %.1f MB of metadata, %.2f s, %.0f MiB peak\n",
+      groups, static_cast<long long>(maps.runs), static_cast<long long>(maps.inverses),
+      static_cast<double>(maps.bytes) / 1e6, maps.seconds,
+      static_cast<double>(used.ru_maxrss) / 1024);
+  records.push_back({{"workload", "map-scale"},
+                     {"backend", "forebay"},
+                     {"operation", "maps"},
+                     {"ranks", ranks},
+                     {"groups", groups},
+                     {"pieces", maps.runs},
+                     {"seconds", {maps.seconds}},
+                     {"peak_rss", static_cast<Count>(used.ru_maxrss) * 1024}});
   if (json_path) std::ofstream(json_path) << records.dump(1) << '\n';
   return 0;
 }

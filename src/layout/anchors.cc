@@ -6,7 +6,9 @@ namespace forebay {
 
 void write_anchors(ByteFile& file, const Schema& schema, std::size_t first,
                    const std::function<bool(const Variable&)>& is_anchor) {
-  constexpr Offset padding = 3;  // at most, between neighbours: another variable takes four
+  // Padding between neighbours: another variable takes four bytes. Where there was no variable
+  // before, what lies between two anchors has no values yet.
+  const Offset between = first > 0 ? 3 : 4096;
   std::vector<std::byte> bytes;
   Offset begin = 0;
   const auto write = [&] {
@@ -17,7 +19,7 @@ void write_anchors(ByteFile& file, const Schema& schema, std::size_t first,
     const Variable& var = schema.vars[i];
     if (!is_anchor(var)) continue;
     if (bytes.empty() || var.begin < begin ||
-        var.begin > begin + static_cast<Offset>(bytes.size()) + padding) {
+        var.begin > begin + static_cast<Offset>(bytes.size()) + between) {
       write();
       begin = var.begin;
     }

@@ -45,19 +45,34 @@ TEST_F(Anchors, neighbours_go_out_in_one_call) {
 
 TEST_F(Anchors, what_lies_between_them_stays) {
   Schema schema;
-  schema.vars = {scalar(Type::uint8, 0, true), scalar(Type::int32, 4, false),
-                 scalar(Type::uint8, 8, true), scalar(Type::int16, 12, true),
-                 scalar(Type::float64, 16, true)};
+  schema.vars = {scalar(Type::int32, 24, true), scalar(Type::uint8, 0, true),
+                 scalar(Type::int32, 4, false), scalar(Type::uint8, 8, true),
+                 scalar(Type::int16, 12, true), scalar(Type::float64, 16, true)};
   const std::vector<std::byte> before(24, std::byte{7});
   file_.write_at(0, before);
   disk_->writes = 0;
-  write_anchors(file_, schema, 0, is_anchor);
+  write_anchors(file_, schema, 1, is_anchor);
   EXPECT_EQ(disk_->writes, 2);  // the first one, and those behind the other variable
   std::vector<std::byte> bytes(24);
   file_.read_at(0, bytes);
   EXPECT_TRUE(std::equal(before.begin() + 4, before.begin() + 8, bytes.begin() + 4));
-  const auto fill = external_fill(schema.vars[4]);
+  const auto fill = external_fill(schema.vars[5]);
   EXPECT_TRUE(std::equal(fill.begin(), fill.end(), bytes.begin() + 16));
+}
+
+// Nothing has values yet.
+TEST_F(Anchors, of_a_new_file_go_out_with_small_holes_between_them) {
+  Schema schema;
+  schema.vars = {scalar(Type::int32, 0, true), scalar(Type::float64, 8, false),
+                 scalar(Type::int32, 16, true), scalar(Type::int32, 10'000, true)};
+  write_anchors(file_, schema, 0, is_anchor);
+  EXPECT_EQ(disk_->writes, 2);
+  std::vector<std::byte> bytes(20), expected(20);
+  file_.read_at(0, bytes);
+  const auto fill = external_fill(schema.vars[0]);
+  std::copy(fill.begin(), fill.end(), expected.begin());
+  std::copy(fill.begin(), fill.end(), expected.begin() + 16);
+  EXPECT_TRUE(bytes == expected);
 }
 
 TEST_F(Anchors, older_ones_are_not_written_again) {

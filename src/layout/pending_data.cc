@@ -1,7 +1,5 @@
 #include "layout/pending_data.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -9,24 +7,6 @@
 #include "base/error.h"
 
 namespace forebay {
-namespace {
-
-constexpr std::size_t huge_page = 2 << 20;
-
-/// Large memory is written to once: page by page its faults would take longer than the copying.
-/// Blocks are used again, and huge pages take long where the system has given its memory back.
-std::byte* fresh_memory(std::size_t bytes) {
-  auto* const memory = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{huge_page}));
-  if (bytes >= 2 * huge_page) ::madvise(memory, bytes, MADV_HUGEPAGE);
-  return memory;
-}
-
-}  // namespace
-
-void PendingData::FreeBlock::operator()(std::byte* memory) const {
-  ::operator delete (memory, std::align_val_t{huge_page});
-}
-
 std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
   if (bytes > left_) {
     const Count size = std::max(bytes, block_bytes);
@@ -35,7 +15,7 @@ std::span<std::byte> PendingData::reserve(Count bytes, Offset& position) {
       blocks.push_back(std::move(spare_.back()));
       spare_.pop_back();
     } else {
-      blocks.push_back(Block(fresh_memory(static_cast<std::size_t>(size))));
+      blocks.push_back(make_large_block(size));
     }
     free_ = blocks.back().get();
     left_ = size;
@@ -69,7 +49,7 @@ Offset PendingData::lend(std::span<const std::byte> bytes) {
 void PendingData::keep_lent() {
   for (Part& part : parts_) {
     if (!part.lent) continue;
-    large_.push_back(Block(fresh_memory(part.bytes.size())));
+    large_.push_back(make_large_block(std::ssize(part.bytes)));
     std::copy(part.bytes.begin(), part.bytes.end(), large_.back().get());
     part = {part.begin, {large_.back().get(), part.bytes.size()}};
   }

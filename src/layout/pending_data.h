@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/byte_file.h"
+#include "base/large_block.h"
 #include "base/types.h"
 
 namespace forebay {
@@ -77,12 +78,8 @@ class PendingData {
   };
   std::vector<Part> parts_;
   const Part& part_at(Offset position) const;
-  struct FreeBlock {
-    void operator()(std::byte* memory) const;
-  };
-  using Block = std::unique_ptr<std::byte, FreeBlock>;
-  std::vector<Block> blocks_, spare_;  // of block_bytes each
-  std::vector<Block> large_;
+  std::vector<LargeBlock> blocks_, spare_;  // of block_bytes each
+  std::vector<LargeBlock> large_;
   std::byte* free_ = nullptr;
   Count left_ = 0;
 };

@@ -20,7 +20,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// What a copy takes at most; two of them always fit, so that one is made while one is written.
+/// What a copy takes at most, and a block; two of them always fit, so that one is made while one is
+/// written.
 constexpr Count largest_copy = 4 << 20;
 /// Whatever is said of memory, copies have so many bytes.
 constexpr Count least_copy = 32;
@@ -30,7 +31,10 @@ constexpr std::size_t most_together = 64;
 }  // namespace
 
 WriteQueue::WriteQueue(Count memory, Report& report)
-    : memory_(std::max<Count>(memory, 1)), report_(report), beside_(report.beside()) {}
+    : memory_(std::max<Count>(memory, 1)),
+      block_bytes_(std::clamp(memory_ / 2, least_copy, largest_copy)),
+      report_(report),
+      beside_(report.beside()) {}
 
 WriteQueue::~WriteQueue() {
   {
@@ -50,9 +54,11 @@ void WriteQueue::wait(Lock& lock, Condition&& ready) {
 }
 
 void WriteQueue::add(ByteFile& file, Offset offset, std::span<const std::byte> bytes) {
-  const auto most = static_cast<std::size_t>(std::clamp(memory_ / 2, least_copy, largest_copy));
   while (!bytes.empty()) {
-    const auto part = bytes.first(std::min(most, bytes.size()));
+    // Blocks are filled: what waits takes no more memory than it has bytes, but for two of them.
+    const Count used = block_ ? block_->used % block_bytes_ : 0;
+    const auto left = static_cast<std::size_t>(block_bytes_ - used);
+    const auto part = bytes.first(std::min(left, bytes.size()));
     if (!keep(file, offset, part)) {
       drain();  // what came before is written before
       return file.write_at(offset, bytes);
@@ -74,11 +80,14 @@ bool WriteQueue::keep(ByteFile& file, Offset offset, std::span<const std::byte> 
     if (!has_room()) throw *failed_;
   }
   const auto without = attempt_to([&] {
-    Entry entry{&file, offset, size, std::make_unique_for_overwrite<std::byte[]>(bytes.size())};
-    std::memcpy(entry.data.get(), bytes.data(), bytes.size());
+    find_room(size);
+    std::byte* const to = block_->memory.get() + block_->used;
+    std::memcpy(to, bytes.data(), bytes.size());
     if (!thread_.joinable()) start();
     const Lock lock(mutex_);
-    entries_.push_back(std::move(entry));
+    entries_.push_back({&file, offset, size, to, block_});
+    ++block_->entries;
+    block_->used += size;
     bytes_ += size;
   });
   if (without) return false;
@@ -86,6 +95,34 @@ bool WriteQueue::keep(ByteFile& file, Offset offset, std::span<const std::byte> 
   ++report_[Counter::writes_staged];
   report_[Counter::bytes_staged] += size;
   return true;
+}
+
+// Behind it the block has so many bytes left.
+void WriteQueue::find_room(Count bytes) {
+  if (block_ && block_->used + bytes <= block_bytes_) return;
+  {
+    const Lock lock(mutex_);
+    if (block_ && block_->entries == 0) spare_.push_back(block_);  // there is room
+    block_.reset();
+    if (!spare_.empty()) {
+      block_ = std::move(spare_.back());
+      spare_.pop_back();
+      block_->used = 0;
+      return;
+    }
+    spare_.reserve(static_cast<std::size_t>(blocks_ + 1));
+  }
+  auto fresh = std::make_shared<Block>();
+  fresh->memory = make_large_block(block_bytes_);
+  const Lock lock(mutex_);
+  block_ = std::move(fresh);
+  ++blocks_;
+}
+
+// It is written, or dropped.
+void WriteQueue::release(const Entry& entry) {
+  bytes_ -= entry.bytes;
+  if (--entry.block->entries == 0 && entry.block != block_) spare_.push_back(entry.block);
 }
 
 // The program's signals are for its own threads.
@@ -104,7 +141,7 @@ std::size_t WriteQueue::take(std::span<iovec> pieces) const {
   Offset end = entries_.front().offset;
   for (const Entry& entry : entries_) {
     if (n == pieces.size() || entry.file != entries_.front().file || entry.offset != end) break;
-    pieces[n++] = {entry.data.get(), static_cast<std::size_t>(entry.bytes)};
+    pieces[n++] = {entry.data, static_cast<std::size_t>(entry.bytes)};
     end += entry.bytes;
   }
   return n;
@@ -134,7 +171,7 @@ void WriteQueue::work() {
     working_ = false;
     failed_ = std::move(failed);
     for (std::size_t i = 0; i < n && !failed_; ++i) {
-      bytes_ -= entries_.front().bytes;
+      release(entries_.front());
       entries_.pop_front();
     }
     moved_.notify_all();
@@ -156,7 +193,7 @@ void WriteQueue::drop(const ByteFile& file) {
   paused_ = false;
   std::erase_if(entries_, [&](const Entry& entry) {
     if (entry.file != &file) return false;
-    bytes_ -= entry.bytes;
+    release(entry);
     return true;
   });
   if (entries_.empty()) failed_.reset();

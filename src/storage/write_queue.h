@@ -21,9 +21,11 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <vector>
 
 #include "base/byte_file.h"
 #include "base/error.h"
+#include "base/large_block.h"
 #include "base/report.h"
 #include "base/types.h"
 
@@ -69,6 +71,7 @@ class WriteQueue {
   Count bytes() const;  ///< that wait
   Count held() const;   ///< what counts towards `memory`
   Count memory() const { return memory_; }
+  Count blocks() const { return blocks_; }  ///< that copies were made in; they stay
 
   struct Seconds {
     double written = 0;  ///< by the thread
@@ -80,11 +83,19 @@ class WriteQueue {
   void tell();
 
  private:
+  /// Copies lie in blocks, which are used again once all of theirs are written: memory that comes
+  /// from the system each time takes longer than copying to it.
+  struct Block {
+    LargeBlock memory;
+    Count used = 0;     // the adding thread's
+    Count entries = 0;  // that lie in it
+  };
   struct Entry {
     ByteFile* file;
     Offset offset;
     Count bytes;
-    std::unique_ptr<std::byte[]> data;
+    std::byte* data;
+    std::shared_ptr<Block> block;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -92,22 +103,27 @@ class WriteQueue {
   void work();
   std::size_t take(std::span<iovec> pieces) const;
   bool keep(ByteFile& file, Offset offset, std::span<const std::byte> bytes);
+  void find_room(Count bytes);
+  void release(const Entry& entry);
   template <typename Condition>
   void wait(Lock& lock, Condition&& ready);
   bool rests() const { return entries_.empty() && !working_; }
-  // An entry, its place in a deque, and what an allocation costs; those of a few pieces are free.
+  // An entry, and its place in a deque; those of a few pieces are free.
   static constexpr Count entry_bytes = sizeof(Entry) + 32, free_entries = 1024;
   Count held_by(Count bytes, Count entries) const {
     return bytes + std::max<Count>(entries - free_entries, 0) * entry_bytes;
   }
 
-  const Count memory_;
+  const Count memory_, block_bytes_;
   Report& report_;
   std::atomic<bool> open_ = false;
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable wake_, moved_;
-  std::deque<Entry> entries_;  // the thread takes them off when they are written
+  std::deque<Entry> entries_;                  // the thread takes them off when they are written
+  Count blocks_ = 0;                           // that there are
+  std::shared_ptr<Block> block_;               // of the next copy; the adding thread changes it
+  std::vector<std::shared_ptr<Block>> spare_;  // with room for all that there are
   Count bytes_ = 0;
   bool working_ = false, paused_ = false, stopping_ = false;
   std::optional<Error> failed_;

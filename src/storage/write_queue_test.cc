@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -95,6 +96,22 @@ TEST_F(WriteQueueTest, waits_where_memory_is_full_and_never_holds_more) {
   EXPECT_EQ(found(), std::string(64, 'm') + std::string(300, 'n'));
   EXPECT_GT(queue.seconds().waited, 0.01);
   EXPECT_GE(queue.seconds().written, 0.01);
+}
+
+// Of 32 bytes here; what does not fit into one goes on in the next.
+TEST_F(WriteQueueTest, blocks_of_memory_are_filled_and_used_again_when_what_they_have_is_written) {
+  std::string wanted;
+  std::mt19937 random(7);
+  for (int i = 0; i < 400; ++i) {
+    const std::string text(1 + random() % 50, static_cast<char>('a' + i % 26));
+    add(std::ssize(wanted), text);
+    wanted += text;
+    if (random() % 8 == 0) queue.drain();
+    // Of what waits, one that is written in part, and the one that is being filled.
+    EXPECT_LE(queue.blocks(), memory / 32 + 2);
+  }
+  queue.drain();
+  EXPECT_EQ(found(), wanted);
 }
 
 TEST_F(WriteQueueTest, many_small_pieces_count_with_what_they_take) {

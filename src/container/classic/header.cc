@@ -64,15 +64,19 @@ void ClassicContainer::write_header() {
 }
 
 Schema ClassicContainer::stored(const Schema& schema) const {
-  Schema stored = schema;
-  for (const Kept& kept : parts_) stored = kept.part->stored(stored);
+  // Copies of large headers take time.
+  std::optional<Schema> stored;
+  const auto pass_to = [&](const ClassicPart& part) {
+    stored = part.stored(stored ? *stored : schema);
+  };
+  for (const Kept& kept : parts_) pass_to(*kept.part);
   // In define mode the program may have said what there is no part for yet.
   for (const LayoutEntry* layout : part_layouts()) {
     const auto& asked = layout->in_classic.is_asked_for;
-    if (asked && !has_part(*layout) && asked(schema))
-      stored = make_part(*layout).part->stored(stored);
+    if (asked && !has_part(*layout) && asked(schema)) pass_to(*make_part(*layout).part);
   }
-  return stored;
+  if (!stored) return schema;
+  return std::move(*stored);
 }
 
 std::vector<std::byte> ClassicContainer::print_header() const { return classic::print(stored()); }

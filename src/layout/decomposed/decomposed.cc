@@ -58,7 +58,8 @@ InverseSizes inverse_sizes(const Method& method) {
   InverseSizes sizes;
   sizes.memory = memory / 4;
   sizes.page_runs = std::clamp<Count>(memory / 2048, 4, sizes.page_runs);
-  sizes.few_bytes = 2 * sizes.page_runs;
+  sizes.few_runs = std::min<Count>(memory / 1024, sizes.few_runs);
+  sizes.few_bytes = 2 * sizes.few_runs;
   return sizes;
 }
 

@@ -413,7 +413,7 @@ std::vector<std::uint32_t> maps_to_invert(const FileIndex& index, const InverseS
     if (index.inverse(map) || members.size() < 2) continue;  // one pattern is in order as it is
     Count bytes = 0;
     for (const Member& m : members) bytes += std::ssize(index.pattern(m.pattern).packed);
-    if (bytes > sizes.few_bytes || has_more_runs(index, members, sizes.page_runs))
+    if (bytes > sizes.few_bytes || has_more_runs(index, members, sizes.few_runs))
       maps.push_back(map);
   }
   return maps;

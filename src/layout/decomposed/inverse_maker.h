@@ -20,9 +20,9 @@ struct InverseSizes {
   Count memory = 16 << 20;
   /// Of a page. More if there are so many that the directory would become large.
   Count page_runs = 1024;
-  /// Patterns that take no more, and have no more runs than a page, are read as quickly as one: a
-  /// map of them gets no inverse.
-  Count few_bytes = 2048;
+  /// A map whose patterns have no more runs, and take no more bytes, gets no inverse: who reads
+  /// intersects as many with a selection in the time of a few calls, and has them in the index.
+  Count few_runs = 1 << 14, few_bytes = 1 << 15;
 };
 
 /// Local. Maps that slabs use, which have no inverse, and get one.

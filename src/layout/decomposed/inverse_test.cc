@@ -374,8 +374,9 @@ TEST_F(Inverse, of_regular_patterns_with_many_runs_is_made) {
   Count packed = 0;
   for (const Pattern& pattern : patterns)
     packed += std::ssize(logged::PatternPacker().pack(pattern));
-  EXPECT_EQ(invert(patterns, 2, {1 << 20, 64, packed}), 1);
-  EXPECT_EQ(invert(patterns, 2, {1 << 20, ranks * runs, packed}), 0);
+  EXPECT_EQ(invert(patterns, 2, {1 << 20, 64, ranks * runs - 1, packed}), 1);
+  EXPECT_EQ(invert(patterns, 2, {1 << 20, 64, ranks * runs, packed}), 0);
+  EXPECT_EQ(invert(patterns, 2, {1 << 20, 64, ranks * runs, packed - 1}), 1);
 }
 
 // Space that inverse maps take is nobody else's, whoever opens the file next.

@@ -11,6 +11,7 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "layout/decomposed/close_pieces.h"
 #include "layout/list_stream.h"
 
 namespace forebay::decomposed {
@@ -681,6 +682,28 @@ Reader::PieceStream Reader::stream_of(const Late& late) const {
   return {late.pieces, late.levels, *late.part.what, to, late.begin, late.unit};
 }
 
+// False: the pieces are not of that kind.
+bool Reader::read_at_once(File& file, const Late& late) {
+  const Request& r = *late.request;
+  if (!late.part.what->gather.empty() || (r.swap != 1 && r.swap != r.element_size)) return false;
+  const ClosePieces pieces{late.pieces,
+                           late.levels,
+                           late.begin,
+                           late.unit,
+                           r.packed + late.part.memory * r.element_size,
+                           r.element_size,
+                           r.swap > 1};
+  if (!pieces.are_close()) return false;
+  const auto read = [&](Offset offset, std::span<std::byte> into) {
+    StepTimer timer(report_, Step::read);
+    const std::size_t got = file.read_at(offset, into);
+    std::fill(into.begin() + static_cast<std::ptrdiff_t>(got), into.end(), std::byte{0});
+    timer.moved(static_cast<Count>(got));
+  };
+  read_close(read, pieces, options_.hole_threshold);
+  return true;
+}
+
 std::string Reader::names_of(std::span<const Late> late) const {
   const auto name = [&](const Late& l) -> auto& {
     return schema_.vars[static_cast<std::size_t>(l.request->var)].name;
@@ -725,8 +748,10 @@ void Reader::read_late() {
       read_in_bulk(file, its, streams);
     } else {
       for (std::size_t k = 0; k < its.size(); ++k)
-        naming(names_of(its.subspan(k, 1)),
-               [&] { read_(file, streams[k], options_.hole_threshold, report_); });
+        naming(names_of(its.subspan(k, 1)), [&] {
+          if (!read_at_once(file, its[k]))
+            read_(file, streams[k], options_.hole_threshold, report_);
+        });
     }
   }
 }

@@ -221,6 +221,7 @@ class Reader {
   PieceStream stream_of(const Late& late) const;
   std::string names_of(std::span<const Late> late) const;
   void read_late();
+  bool read_at_once(File& file, const Late& late);
   void read_in_bulk(File& file, std::span<const Late> late, std::span<const PieceStream> streams);
   void fill(const Destination& to, const Selected& what) const;
 
