@@ -348,8 +348,7 @@ void StepWriter::put_blocks(Laid& step, std::span<const std::size_t> slots) {
   };
   for (Pending& pending : pending_) {
     while (next != written.end() && order(*next) < order(pending)) put_next();
-    const auto entry =
-        put_block(pending, files_.number(), step.number, *step.image, step.entries);
+    const auto entry = put_block(pending, files_.number(), step.number, *step.image, step.entries);
     step.own.emplace_back(entry.from, entry.from + entry.bytes);
     tell(entry.name, entry.bytes);
   }

@@ -87,8 +87,8 @@ class StepWriter {
   /// (WriteOptions::step_memory) and cannot.
   /// A joined array is a global one in a BP3 file.
   /// `measure`: what the index tells of its values besides their range.
-  void add(const bp::Variable& variable, bp::Shape shape, std::span<const std::byte> data, bool lent,
-           Measure measure = Measure::bounds);
+  void add(const bp::Variable& variable, bp::Shape shape, std::span<const std::byte> data,
+           bool lent, Measure measure = Measure::bounds);
   /// Local. Room for so many bytes of copies in the step under way, in one piece; for as much of
   /// them as is kept at a time.
   void make_room(std::size_t bytes);
