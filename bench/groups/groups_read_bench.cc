@@ -206,7 +206,8 @@ void compare(const Work& work, const Box& box, Values& values, const std::string
   }
 }
 
-void measure(const Work& work, const Box& box, Values& values, int rounds) {
+void measure(const Work& work, const Box& box, Values& values, int rounds,
+             const std::vector<std::string>& chosen) {
   std::vector<Way> ways;
   ways.push_back({"forebay_read", [&] { read_groups(work, box, values, false); }, {}});
   ways.push_back({"forebay_read_later", [&] { read_groups(work, box, values, true); }, {}});
@@ -219,17 +220,22 @@ void measure(const Work& work, const Box& box, Values& values, int rounds) {
   add("adios2-bp5", "BP5", path_of(work, "BP5"));
   add("adios2-of-groups", "BP4", work.groups());
 #endif
+  std::erase_if(ways, [&](const Way& way) {
+    return !chosen.empty() && std::find(chosen.begin(), chosen.end(), way.name) == chosen.end();
+  });
+  if (ways.empty()) failed("there is no such way");
+  const std::size_t base = ways.size() > 1 ? 1 : 0;
   take_turns(
       ways, rounds, [](const Way&) {},
       [&](const Way& way, bool counts) {
         if (!counts) compare(work, box, values, way.name);
       });
   if (rank != 0) return;
-  std::printf("%d ranks, %s, %d variables\n%-20s %9s %9s\n", ranks, work.pattern.c_str(),
-              work.variables, "", "seconds", "/later");
+  std::printf("%d ranks, %s, %d variables\n%-20s %9s %s\n", ranks, work.pattern.c_str(),
+              work.variables, "", "seconds", ("/" + ways[base].name).c_str());
   for (const Way& way : ways)
     std::printf("%-20s %9.4f %9.2f\n", way.name.c_str(), median(way.seconds),
-                median(way.seconds) / median(ways[1].seconds));
+                median(way.seconds) / median(ways[base].seconds));
 }
 
 }  // namespace
@@ -252,6 +258,8 @@ int main(int argc, char** argv) {
       ->expected(3)
       ->check(CLI::PositiveNumber);
   app.add_option("--rounds", rounds, "0: none")->check(CLI::NonNegativeNumber);
+  std::vector<std::string> chosen;
+  app.add_option("--ways", chosen, "these only, with commas")->delimiter(',');
   CLI11_PARSE(app, argc, argv);
 
   const Box box = box_of(work);
@@ -270,7 +278,7 @@ int main(int argc, char** argv) {
     for (const char* engine : {"BP4", "BP5"}) write_adios2(work, box, values, engine);
 #endif
   }
-  if (rounds > 0) measure(work, box, values, rounds);
+  if (rounds > 0) measure(work, box, values, rounds, chosen);
   MPI_Barrier(MPI_COMM_WORLD);
   if (remove && rank == 0) fs::remove_all(work.folder);
   check(forebay_finalize(), "forebay_finalize");

@@ -1,6 +1,7 @@
 #include "array/expression.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/error.h"
@@ -159,22 +160,19 @@ Count Expression::value(const Values& values) const {
     throw Error(Errc::einval, "\"" + text_ + "\" has no value: " + what,
                 "look at the values of the scalars in it, which have to be written before");
   };
-  std::vector<Count> stack;
+  std::array<Count, most_terms> stack;
+  std::size_t depth = 0;
   for (const Step& step : steps_) {
     if (step.kind == Kind::number) {
-      stack.push_back(step.number);
+      stack[depth++] = step.number;
     } else if (step.kind == Kind::name) {
       const auto known = values(step.name);
       if (!known) fail(step.name + " was not written in this step");
-      stack.push_back(*known);
+      stack[depth++] = *known;
     } else {
-      const Count right = stack.back();
-      stack.pop_back();
-      Count left = 0, result = 0;
-      if (step.kind != Kind::negate) {
-        left = stack.back();
-        stack.pop_back();
-      }
+      const Count right = stack[--depth];
+      const Count left = step.kind == Kind::negate ? 0 : stack[--depth];
+      Count result = 0;
       bool overflows = false;
       switch (step.kind) {
         case Kind::add:
@@ -195,10 +193,10 @@ Count Expression::value(const Values& values) const {
             result = left / right;
       }
       if (overflows) fail("it does not fit 64 bits");
-      stack.push_back(result);
+      stack[depth++] = result;
     }
   }
-  return stack.back();
+  return stack[0];
 }
 
 std::string Expression::printed(const std::function<std::string(Count)>& number,

@@ -83,12 +83,12 @@ class ProcessGroups final : public GroupWriter {
     file_->use_log(staging_->take_log());
   }
 
-  void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
+  void add(std::size_t variable, bp::Shape at, std::span<const std::byte> data,
            bool lent) override {
     const GroupVariable& of = group_.variables[variable];
     const auto measure =
         of.moments ? process_group::Measure::moments : process_group::Measure::bounds;
-    file_->add({of.name, bp_type(of.type)}, at, data, lent, measure);
+    file_->add({of.name, bp_type(of.type)}, std::move(at), data, lent, measure);
   }
   void make_room(std::size_t bytes) override { file_->make_room(bytes); }
   void end_step() override {
@@ -150,7 +150,7 @@ class ProcessGroups final : public GroupWriter {
 
 class Nothing final : public GroupWriter {
  public:
-  void add(std::size_t, const bp::Shape&, std::span<const std::byte>, bool) override {}
+  void add(std::size_t, bp::Shape, std::span<const std::byte>, bool) override {}
   void make_room(std::size_t) override {}
   void end_step() override { ++steps_; }
   void sync() override {}

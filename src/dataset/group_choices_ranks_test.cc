@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using process_group::BpReader;
 
 constexpr int ranks = 3;
-constexpr std::int64_t much = (4 << 20) / 8, little = 100;  // doubles of a rank
+constexpr std::int64_t much = (512 << 10) / 8, little = 100;  // doubles of a rank
 
 class GroupChoicesRanks : public testing::Test {
  protected:
@@ -92,7 +92,7 @@ TEST_F(GroupChoicesRanks, the_first_step_tells_how_many_data_files_there_are) {
   method_.report = "json:" + (folder_ / "report.json").string();
   make({much, little});
   EXPECT_EQ(data_files(), "012");
-  EXPECT_NE(report().find("layout=auto, as a step has 12288 KiB"), std::string::npos) << report();
+  EXPECT_NE(report().find("layout=auto, as a step has 1536 KiB"), std::string::npos) << report();
   check({much, little});
   make({little, much});
   EXPECT_EQ(data_files(), "0");
@@ -154,7 +154,7 @@ TEST_F(GroupChoicesRanks, all_stages_have_such_files) {
 TEST_F(GroupChoicesRanks, what_went_out_before_the_first_step_ended_counts) {
   method_.report = "json:" + (folder_ / "report.json").string();
   method_.buffer_limit = 100'000;
-  constexpr std::int64_t blocks = 64, count = much / blocks;  // of 64 KiB: one fits at a time
+  constexpr std::int64_t blocks = 8, count = much / blocks;  // of 64 KiB: one fits at a time
   run_as_threads(ranks, [&](const Comm& comm) {
     const auto file = open(comm);
     const std::vector<double> values(count, 1);
@@ -167,7 +167,7 @@ TEST_F(GroupChoicesRanks, what_went_out_before_the_first_step_ended_counts) {
     file->close();
   });
   EXPECT_EQ(data_files(), "0123");
-  EXPECT_NE(report().find("layout=auto, as a step has 12288 KiB"), std::string::npos) << report();
+  EXPECT_NE(report().find("layout=auto, as a step has 1536 KiB"), std::string::npos) << report();
 }
 
 // Whatever the number of variables, and of ranks; small entries of the index of many variables go

@@ -69,6 +69,7 @@ std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string
     for (const GroupAttribute& attribute : group.attributes)
       if (is_bp) bp::check(bp_attribute(attribute));
     file.reset(new GroupFile(comm, group));
+    file->written_.resize(group.variables.size());
   };
   together(comm, [&] {
     agree_on_error(comm, attempt_to(check));
@@ -94,7 +95,8 @@ bp::Shape GroupFile::shape_of(const GroupVariable& v) const {
   const auto known = [&](std::string_view name) -> std::optional<Count> {
     const auto found = scalars_.find(name);
     if (found != scalars_.end()) return found->second;
-    if (written_.contains(name))
+    const GroupVariable* const scalar = group_.find(std::string(name));
+    if (scalar && written_[number_of(*scalar)])
       throw Error(Errc::erange, std::string(name) + " is beyond 63 bits, which no size is");
     return std::nullopt;
   };
@@ -104,13 +106,13 @@ bp::Shape GroupFile::shape_of(const GroupVariable& v) const {
     for (const Expression& e : list) all.push_back(e.value(known));
     return all;
   };
-  if (v.dimensions.empty()) return {};
-  std::vector<Count> shape, start, count;
+  bp::Shape at;
+  if (v.dimensions.empty()) return at;
   naming("variable " + v.name, [&] {
-    shape = values(v.global), start = values(v.offsets), count = values(v.dimensions);
+    at.shape = values(v.global), at.start = values(v.offsets), at.count = values(v.dimensions);
   });
-  return shape_of(v, {shape.empty() ? nullptr : shape.data(),
-                      start.empty() ? nullptr : start.data(), count.data()});
+  complete(v, at);
+  return at;
 }
 
 bp::Shape GroupFile::shape_of(const GroupVariable& v, const GroupBox& box) const {
@@ -129,7 +131,15 @@ bp::Shape GroupFile::shape_of(const GroupVariable& v, const GroupBox& box) const
     at.shape.assign(box.shape, box.shape + n);
     at.start.assign(box.start, box.start + n);
   }
-  for (std::size_t d = 0; d < n; ++d) {
+  complete(v, at);
+  return at;
+}
+
+/// Looks at its numbers; of a joined array the shape follows.
+void GroupFile::complete(const GroupVariable& v, bp::Shape& at) const {
+  const auto me = [&] { return "variable " + v.name; };
+  const bool global = !v.global.empty();
+  for (std::size_t d = 0; d < at.count.size(); ++d) {
     const auto dimension = [&] { return me() + ", dimension " + std::to_string(d) + ": "; };
     if (at.count[d] < 0)
       throw Error(Errc::einval, dimension() + std::to_string(at.count[d]) + " elements");
@@ -147,10 +157,9 @@ bp::Shape GroupFile::shape_of(const GroupVariable& v, const GroupBox& box) const
     at.shape = at.count;
     at.shape[static_cast<std::size_t>(*v.joined)] = bp::joined;
   }
-  return at;
 }
 
-void GroupFile::add(const GroupVariable& v, const bp::Shape& shape, const void* data, bool lent) {
+void GroupFile::add(const GroupVariable& v, bp::Shape shape, const void* data, bool lent) {
   Count bytes = size_of(v.type);
   if (std::find(shape.count.begin(), shape.count.end(), 0) != shape.count.end()) bytes = 0;
   for (const Count count : shape.count)
@@ -162,7 +171,7 @@ void GroupFile::add(const GroupVariable& v, const bp::Shape& shape, const void* 
     bytes = static_cast<Count>(std::strlen(static_cast<const char*>(data)));
   const std::span values(static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes));
   if (!v.histogram || values.empty()) {
-    writer_->add(number_of(v), shape, values, lent);
+    writer_->add(number_of(v), std::move(shape), values, lent);
     return;
   }
   // All that a histogram needs is there before its block is: a program that repeats what was
@@ -170,7 +179,7 @@ void GroupFile::add(const GroupVariable& v, const bp::Shape& shape, const void* 
   late_.push_back({&v, lent ? values : std::span<const std::byte>(), {}});
   try {
     if (!lent) late_.back().counts = counts_of(v, values);
-    writer_->add(number_of(v), shape, values, lent);
+    writer_->add(number_of(v), std::move(shape), values, lent);
   } catch (...) {
     late_.pop_back();
     throw;
@@ -205,8 +214,11 @@ void GroupFile::expect_size(std::int64_t bytes) {
   writer_->make_room(static_cast<std::size_t>(bytes));
 }
 
-const GroupVariable& GroupFile::own_variable(const std::string& name) const {
-  const GroupVariable& v = variable(name);
+const GroupVariable& GroupFile::own_variable(const std::string& name) {
+  // Programs write variables in the order that they are declared in, as a rule.
+  const bool follows = next_ < group_.variables.size() && group_.variables[next_].name == name;
+  const GroupVariable& v = follows ? group_.variables[next_] : variable(name);
+  next_ = number_of(v) + 1;
   if (v.is_histogram)
     throw Error(Errc::einval, name + " is written by the library, with the variable it is of");
   return v;
@@ -214,12 +226,12 @@ const GroupVariable& GroupFile::own_variable(const std::string& name) const {
 
 void GroupFile::write(const std::string& name, const void* data, bool lent) {
   const GroupVariable& v = own_variable(name);
-  if (written_.contains(name))
+  if (written_[number_of(v)])
     throw Error(Errc::einval, "variable " + name + " was written in this step already",
                 "end the step, or write further boxes of an array with forebay_write_box");
   if (!is_left_out(v)) {
     add(v, shape_of(v), data, lent);
-    written_.insert(name);
+    written_[number_of(v)] = true;
   }
   if (data) remember(v, data);  // others may need it, also where it is not written again
 }
@@ -227,13 +239,13 @@ void GroupFile::write(const std::string& name, const void* data, bool lent) {
 void GroupFile::write_box(const std::string& name, const GroupBox& box, const void* data,
                           bool lent) {
   const GroupVariable& v = own_variable(name);
-  const bp::Shape shape = shape_of(v, box);
-  if (!is_left_out(v)) add(v, shape, data, lent);
+  bp::Shape shape = shape_of(v, box);
+  if (!is_left_out(v)) add(v, std::move(shape), data, lent);
 }
 
 void GroupFile::end_step() {
   scalars_.clear();
-  written_.clear();
+  written_.assign(group_.variables.size(), false);
   std::optional<Error> failed;
   for (LateHistogram& late : late_)
     attempt_into(failed, [&] {

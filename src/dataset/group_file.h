@@ -5,8 +5,8 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "comm/comm.h"
 #include "dataset/group_writer.h"
@@ -61,10 +61,11 @@ class GroupFile {
   GroupFile(const Comm& comm, const GroupDefinition& group) : comm_(comm), group_(group) {}
   bp::Shape shape_of(const GroupVariable& variable) const;
   bp::Shape shape_of(const GroupVariable& variable, const GroupBox& box) const;
-  void add(const GroupVariable& variable, const bp::Shape& shape, const void* data, bool lent);
+  void complete(const GroupVariable& variable, bp::Shape& at) const;
+  void add(const GroupVariable& variable, bp::Shape shape, const void* data, bool lent);
   void add_histogram(const GroupVariable& variable, std::span<const std::int64_t> counts,
                      bool lent);
-  const GroupVariable& own_variable(const std::string& name) const;
+  const GroupVariable& own_variable(const std::string& name);
   std::size_t number_of(const GroupVariable& variable) const;
   void remember(const GroupVariable& variable, const void* data);
   bool is_left_out(const GroupVariable& variable) const {
@@ -75,7 +76,8 @@ class GroupFile {
   GroupDefinition group_;
   std::unique_ptr<GroupWriter> writer_;
   std::map<std::string, Count, std::less<>> scalars_;  // of the step under way
-  std::set<std::string, std::less<>> written_;         // the same, by write()
+  std::vector<bool> written_;                          // the same, by write(); of all variables
+  std::size_t next_ = 0;                               // behind the variable that came last
   /// Of a block that is in the step under way, whose histogram is not.
   struct LateHistogram {
     const GroupVariable* variable;

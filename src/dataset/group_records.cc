@@ -99,8 +99,7 @@ class Records final : public GroupWriter {
     create(path_, targets_.version());
   }
 
-  void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
-           bool lent) override;
+  void add(std::size_t variable, bp::Shape at, std::span<const std::byte> data, bool lent) override;
   void make_room(std::size_t bytes) override { copies_.find(bytes); }
   void end_step() override {
     const auto failed = attempt_together(comm_, [&] {
@@ -286,8 +285,8 @@ void Records::open_again() {
 
 // -- a step
 
-void Records::add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
-                  bool lent) {
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
+void Records::add(std::size_t variable, bp::Shape at, std::span<const std::byte> data, bool lent) {
   const RecordTarget& target = targets_.variables[variable];
   Pending pending;
   pending.variable = variable;

@@ -23,7 +23,7 @@ class GroupWriter {
   /// Local. A block of the step under way, of the group's variable with that number: its elements
   /// one after another, in the order of dimensions that the group has, of a string its text. They
   /// are copied, or, if `lent`, stay until end_step() has returned. What throws has added nothing.
-  virtual void add(std::size_t variable, const bp::Shape& at, std::span<const std::byte> data,
+  virtual void add(std::size_t variable, bp::Shape at, std::span<const std::byte> data,
                    bool lent) = 0;
 
   /// Local. Room for so many bytes of copies in the step under way, in one piece.

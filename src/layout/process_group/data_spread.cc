@@ -7,7 +7,7 @@
 namespace forebay::process_group {
 
 int spread_of(Count step_bytes, int ranks, int node_ranks) {
-  constexpr Count enough = 4 << 20;
+  constexpr Count enough = 512 << 10;
   const Count of_rank = step_bytes / ranks;
   if (of_rank == 0 || of_rank * node_ranks < enough) return WriteOptions::all_ranks;
   const Count sharing = std::max<Count>((enough + of_rank - 1) / of_rank,

@@ -143,31 +143,40 @@ void StepWriter::use_log(std::unique_ptr<StepLog> log) {
   log_ = std::move(log);
 }
 
-std::size_t StepWriter::name_of(Name&& name) {
-  const auto found = name_places_.find(name.variable.name);
-  if (found == name_places_.end()) {
-    const auto known = catalogue_.check(name);
-    names_.push_back({std::move(name), known});
-    try {
-      name_places_.emplace(names_.back().name.variable.name, names_.size() - 1);
-    } catch (...) {
-      names_.pop_back();
-      throw;
+std::size_t StepWriter::name_of(const bp::Variable& variable, Kind kind, std::size_t dimensions) {
+  const auto is = [&](const Name& name) {
+    return name.variable == variable && name.kind == kind && name.dimensions == dimensions;
+  };
+  // Programs write the same names in the same order, step by step.
+  if (next_name_ >= names_.size() || !is(names_[next_name_].name)) {
+    const Name name{variable, kind, static_cast<std::uint8_t>(dimensions)};
+    const auto [found, is_new] = name_places_.try_emplace(variable.name, names_.size());
+    next_name_ = found->second;
+    if (is_new) {
+      try {
+        names_.push_back({name, catalogue_.check(name)});
+      } catch (...) {
+        name_places_.erase(found);
+        throw;
+      }
+    } else if (!is(names_[next_name_].name)) {
+      catalogue_.check(name);
+      throw Error(Errc::emultidefine_var_type,
+                  variable.name + " is in this step already, with another type or kind of shape",
+                  "write a variable with one type and number of dimensions");
     }
-    return names_.size() - 1;
   }
-  if (names_[found->second].name == name) return found->second;
-  throw Error(Errc::emultidefine_var_type,
-              name.variable.name + " is in this step already, with another type or kind of shape",
-              "write a variable with one type and number of dimensions");
+  const std::size_t found = next_name_;
+  next_name_ = found + 1 < names_.size() ? found + 1 : 0;
+  return found;
 }
 
 void StepWriter::announce(const bp::Variable& variable, Kind kind, std::size_t dimensions) {
-  name_of({variable, kind, static_cast<std::uint8_t>(dimensions)});
+  name_of(variable, kind, dimensions);
 }
 
-void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
-                     std::span<const std::byte> data, bool lent, Measure measure) {
+void StepWriter::add(const bp::Variable& variable, bp::Shape shape, std::span<const std::byte> data,
+                     bool lent, Measure measure) {
   const StepTimer timer(report_, Step::post);
   bp::check(variable, shape);
   Kind kind = kind_of(variable, shape, static_cast<Count>(data.size()));
@@ -181,9 +190,9 @@ void StepWriter::add(const bp::Variable& variable, const bp::Shape& shape,
     kind = Kind::global;
   }
   const auto dimensions = std::max(shape.shape.size(), shape.count.size());
-  pending.name = name_of({variable, kind, static_cast<std::uint8_t>(dimensions)});
+  pending.name = name_of(variable, kind, dimensions);
   bp::Block& block = pending.block;
-  block.at = shape;
+  block.at = std::move(shape);
   block.has_value = kind == Kind::scalar || kind == Kind::local_value;
   pending.number = blocks_;
   pending.lent = lent;
@@ -269,29 +278,27 @@ void StepWriter::keep_own_attributes() {
   });
 }
 
-/// Of names_, behind the agreement: their places in the catalogue.
-std::vector<std::size_t> StepWriter::known_names() const {
-  std::vector<std::size_t> known;
-  for (const OwnName& own : names_)
-    known.push_back(own.known ? *own.known : *catalogue_.find(own.name.variable.name, false));
-  return known;
+/// Behind the agreement: all names of this rank have a place in the catalogue.
+void StepWriter::find_places() {
+  for (OwnName& own : names_)
+    if (!own.known) own.known = catalogue_.find(own.name.variable.name, false);
 }
 
-/// Blocks in the order of the catalogue; of each its number there.
-std::vector<std::size_t> StepWriter::sort_blocks() {
-  const std::vector<std::size_t> known = known_names();
-  std::vector<std::size_t> numbers;
-  std::stable_sort(pending_.begin(), pending_.end(), [&](const Pending& a, const Pending& b) {
-    return known[a.name] < known[b.name];
-  });
-  for (const Pending& pending : pending_) numbers.push_back(known[pending.name]);
-  return numbers;
+/// Blocks in the order of the catalogue, those of a variable as they came in.
+void StepWriter::sort_blocks() {
+  const auto before = [&](const Pending& a, const Pending& b) {
+    return place(a.name) < place(b.name);
+  };
+  if (!std::is_sorted(pending_.begin(), pending_.end(), before))
+    std::stable_sort(pending_.begin(), pending_.end(), before);
 }
 
 /// Into a group of this rank, and its entry behind `entries`, with places counted from the group.
-void StepWriter::put_block(Pending& pending, std::uint32_t member, std::uint32_t file,
-                           std::uint32_t step, bp::GroupImage& image, bp::Bytes& entries) {
-  const Name& name = names_[pending.name].name;
+StepWriter::Flushed::Entry StepWriter::put_block(Pending& pending, std::uint32_t file,
+                                                 std::uint32_t step, bp::GroupImage& image,
+                                                 bp::Bytes& entries) {
+  const auto& [name, known] = names_[pending.name];
+  const auto member = known ? static_cast<std::uint32_t>(*known) : bp::unknown_member;
   bp::Block& block = pending.block;
   block.step = step;
   block.file = file;
@@ -300,46 +307,52 @@ void StepWriter::put_block(Pending& pending, std::uint32_t member, std::uint32_t
   const auto places = image.add(name.variable, member, block, data);
   block.place = places.head;
   block.payload = places.payload;
+  const std::size_t from = entries.size();
   bp::append_block(entries, name.variable, block, form());
+  return {pending.name, pending.number, from, entries.size() - from};
 }
 
-void StepWriter::Entries::add(Count number, std::span<const std::byte> entry) {
-  list.push_back({number, bytes.size(), entry.size()});
-  bytes.insert(bytes.end(), entry.begin(), entry.end());
+/// Of blocks in a group that begins at `at`. There is room for them.
+void StepWriter::keep_entries(const bp::Bytes& bytes, std::span<const Flushed::Entry> entries,
+                              Offset at) {
+  const std::size_t from = flushed_.bytes.size();
+  flushed_.bytes.insert(flushed_.bytes.end(), bytes.begin(), bytes.end());
+  for (Flushed::Entry entry : entries) {
+    entry.from += from;
+    bp::move_entry(flushed_.of(entry), at);
+    flushed_.entries.push_back(entry);
+  }
 }
 
 /// Entries of variables in the order of the catalogue, of each in the order that its blocks came
 /// in, wherever they lie in files: it decides which of two that overlap counts, and where blocks of
 /// joined arrays are.
 void StepWriter::put_blocks(Laid& step, std::span<const std::size_t> slots) {
-  const std::vector<std::size_t> numbers = sort_blocks();
-  std::size_t i = 0;
-  for (std::size_t n = 0; n < catalogue_.size(); ++n) {
-    const auto found = flushed_.entries.find(n);
-    Entries* const written = found != flushed_.entries.end() ? &found->second : nullptr;
-    std::size_t next = 0;
-    if (written)
-      std::sort(written->list.begin(), written->list.end(),
-                [](const auto& a, const auto& b) { return a.number < b.number; });
-    const auto put_written = [&](Count end) {
-      for (; written && next < written->list.size() && written->list[next].number < end; ++next) {
-        const auto entry = written->of(written->list[next]);
-        step.entries.insert(step.entries.end(), entry.begin(), entry.end());
-        step.mine[slots[n]] += std::ssize(entry);
-        ++step.mine[slots[n] + 1];
-      }
-    };
-    for (; i < numbers.size() && numbers[i] == n; ++i) {
-      put_written(pending_[i].number);
-      const std::size_t from = step.entries.size();
-      put_block(pending_[i], static_cast<std::uint32_t>(n), files_.number(), step.number,
-                *step.image, step.entries);
-      step.own.emplace_back(from, step.entries.size());
-      step.mine[slots[n]] += static_cast<std::int64_t>(step.entries.size() - from);
-      ++step.mine[slots[n] + 1];
-    }
-    put_written(blocks_);
+  const auto order = [&](const auto& block) { return std::pair(place(block.name), block.number); };
+  const auto tell = [&](std::size_t name, std::size_t bytes) {
+    step.mine[slots[place(name)]] += static_cast<std::int64_t>(bytes);
+    ++step.mine[slots[place(name)] + 1];
+  };
+  std::vector<Flushed::Entry>& written = flushed_.entries;
+  const auto before = [&](const auto& a, const auto& b) { return order(a) < order(b); };
+  if (!std::is_sorted(written.begin(), written.end(), before))
+    std::sort(written.begin(), written.end(), before);
+  sort_blocks();
+  step.entries.reserve(flushed_.bytes.size());
+  auto next = written.begin();
+  const auto put_next = [&] {
+    const auto entry = flushed_.of(*next);
+    step.entries.insert(step.entries.end(), entry.begin(), entry.end());
+    tell(next->name, entry.size());
+    ++next;
+  };
+  for (Pending& pending : pending_) {
+    while (next != written.end() && order(*next) < order(pending)) put_next();
+    const auto entry = put_block(pending, files_.number(), step.number, *step.image, step.entries);
+    step.own.emplace_back(entry.from, entry.from + entry.bytes);
+    tell(entry.name, entry.bytes);
   }
+  while (next != written.end()) put_next();
 }
 
 void StepWriter::put_attributes(Laid& step, std::span<const std::size_t> slots) {
@@ -390,7 +403,6 @@ void StepWriter::end_image(Laid& step) {
 
 void StepWriter::lay_out(Laid& step) {
   keep_own_attributes();
-  keep_early();
   std::vector<std::size_t> slots(catalogue_.size());
   const auto admit = [&](bool attributes) {
     for (std::size_t n = 0; n < catalogue_.size(); ++n) {
@@ -574,7 +586,10 @@ void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
   catalogue_.agree(comm_, fresh, failed);
   if (files_.trailing()) place_joined();
 
-  failed = attempt_to(lay_out);
+  failed = attempt_to([&] {
+    find_places();
+    lay_out();
+  });
   if (failed) step.before.clear(), step.total.clear();
   try {
     comm_.exclusive_scan(step.before, step.total, failed ? failed->code() : Errc::ok);
@@ -587,13 +602,12 @@ void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
 /// Collective. Blocks of joined arrays follow one another in the order of ranks.
 void StepWriter::place_joined() {
   std::vector<std::int64_t> before, total;
-  std::vector<std::size_t> known;
   const auto failed = attempt_to([&] {
     before.resize(catalogue_.size());
     total.resize(catalogue_.size());
-    known = known_names();
+    find_places();
     for (const Pending& pending : pending_)
-      if (pending.joined) before[known[pending.name]] += pending.block.at.count[*pending.joined];
+      if (pending.joined) before[place(pending.name)] += pending.block.at.count[*pending.joined];
   });
   if (failed) before.clear(), total.clear();
   try {
@@ -606,9 +620,9 @@ void StepWriter::place_joined() {
     if (!pending.joined) continue;
     bp::Shape& at = pending.block.at;
     at.start.assign(at.count.size(), 0);
-    at.shape[*pending.joined] = total[known[pending.name]];
-    at.start[*pending.joined] = before[known[pending.name]];
-    before[known[pending.name]] += at.count[*pending.joined];
+    at.shape[*pending.joined] = total[place(pending.name)];
+    at.start[*pending.joined] = before[place(pending.name)];
+    before[place(pending.name)] += at.count[*pending.joined];
   }
   // As of global arrays: readers would take those for scalars.
   std::erase_if(pending_,
@@ -618,9 +632,8 @@ void StepWriter::place_joined() {
 void StepWriter::write_flush(const std::optional<Error>& failed_before) {
   choose_data_files();
   Laid step;
-  std::vector<std::size_t> numbers;
-  bp::Bytes entries;
-  std::vector<std::size_t> ends;
+  bp::Bytes bytes;
+  std::vector<Flushed::Entry> entries;
   agree(step, failed_before, [&] {
     const auto joined = [](const Pending& pending) { return pending.joined.has_value(); };
     if (std::any_of(pending_.begin(), pending_.end(), joined))
@@ -629,13 +642,9 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
     step.mine.resize(of_names);
     step.total.resize(of_names);
     if (!pending_.empty()) step.image.emplace(new_image(step.number));
-    keep_early();
-    numbers = sort_blocks();
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      put_block(pending_[i], static_cast<std::uint32_t>(numbers[i]), files_.number(), step.number,
-                *step.image, entries);
-      ends.push_back(entries.size());
-    }
+    sort_blocks();
+    for (Pending& pending : pending_)
+      entries.push_back(put_block(pending, files_.number(), step.number, *step.image, bytes));
     if (step.image) end_image(step);
     step.before = step.mine;
   });
@@ -649,11 +658,7 @@ void StepWriter::write_flush(const std::optional<Error>& failed_before) {
                      write_group(files_.data(), files_.number(), *step.image, at);
                      flushed_.groups.push_back(at);
                    }
-                   for (std::size_t i = 0, from = 0; i < ends.size(); from = ends[i++]) {
-                     const auto entry = std::span(entries).subspan(from, ends[i] - from);
-                     bp::move_entry(entry, at);
-                     flushed_.entries[numbers[i]].add(pending_[i].number, entry);
-                   }
+                   keep_entries(bytes, entries, at);
                  }));
   flushed_.end = end;
 }
@@ -710,20 +715,19 @@ void StepWriter::write_early() {
   const bool own = passes_through();
   const std::uint32_t number = own ? files_.number() : files_.early_number();
   bp::GroupImage image = new_image(step);
-  std::vector<EarlyEntry> entries;
+  bp::Bytes entry_bytes;
+  std::vector<Flushed::Entry> entries;
   Count bytes = 0;
   for (Pending& pending : pending_) {
     if (waits(pending)) continue;
     measure_lent(pending);
     bytes += std::ssize(pending.data);
-    bp::Bytes& entry = entries.emplace_back(EarlyEntry{pending.name, pending.number, {}}).bytes;
-    const auto known = names_[pending.name].known;
-    const auto member = known ? static_cast<std::uint32_t>(*known) : bp::unknown_member;
-    put_block(pending, member, number, step, image, entry);
+    entries.push_back(put_block(pending, number, step, image, entry_bytes));
   }
   image.finish(options_.alignment);
   auto& groups = own ? flushed_.groups : flushed_.early_groups;
-  make_room_for(flushed_.early, entries.size());
+  make_room_for(flushed_.entries, entries.size());
+  make_room_for(flushed_.bytes, entry_bytes.size());
   make_room_for(groups, 1);
   const Offset at =
       own ? std::max(files_.data_end, flushed_.end) : files_.take_early(image.bytes());
@@ -731,21 +735,10 @@ void StepWriter::write_early() {
   groups.push_back(at);
   if (own) flushed_.end = at + image.bytes();
   flushed_.early_bytes += bytes;
-  for (EarlyEntry& entry : entries) {
-    bp::move_entry(entry.bytes, at);
-    flushed_.early.push_back(std::move(entry));
-  }
+  keep_entries(entry_bytes, entries, at);
   std::erase_if(pending_, [&](const Pending& pending) { return !waits(pending); });
   copies_.clear();
   ++report_[Counter::flushes];
-}
-
-/// Behind the agreement on names.
-void StepWriter::keep_early() {
-  const std::vector<std::size_t> known = known_names();
-  for (const auto& [name, number, entry] : flushed_.early)
-    flushed_.entries[known[name]].add(number, entry);
-  flushed_.early.clear();
 }
 
 /// Collective. All of the step is in its files: it may be seen.
@@ -876,15 +869,14 @@ void StepWriter::write_step() {
 
 void StepWriter::forget_blocks() {
   pending_.clear();
-  names_.clear();
-  name_places_.clear();
   copies_.clear();
 }
 
 void StepWriter::forget_step() {
   forget_blocks();
-  flushed_ = {};
+  flushed_.clear();
   blocks_ = 0;
+  next_name_ = 0;
   could_pass_ = true;
 }
 
@@ -910,6 +902,8 @@ void StepWriter::give_up_step() {
     attempt_to([&] { comm_.meet(); });
   }
   forget_step();
+  names_.clear();  // those that not all ranks know
+  name_places_.clear();
   ++files_.opening;  // what is left of it belongs to no other step with its number
 }
 

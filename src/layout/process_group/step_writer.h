@@ -28,7 +28,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -88,7 +87,7 @@ class StepWriter {
   /// (WriteOptions::step_memory) and cannot.
   /// A joined array is a global one in a BP3 file.
   /// `measure`: what the index tells of its values besides their range.
-  void add(const bp::Variable& variable, const bp::Shape& shape, std::span<const std::byte> data,
+  void add(const bp::Variable& variable, bp::Shape shape, std::span<const std::byte> data,
            bool lent, Measure measure = Measure::bounds);
   /// Local. Room for so many bytes of copies in the step under way, in one piece; for as much of
   /// them as is kept at a time.
@@ -162,34 +161,26 @@ class StepWriter {
     std::vector<NameSums> sums;
   };
 
-  struct Entries {
-    struct One {
-      Count number = 0;  // of the block
+  /// What went to the file of the step under way: groups by their places, and entries of blocks.
+  struct Flushed {
+    struct Entry {
+      std::size_t name = 0;  // in names_
+      Count number = 0;      // of the block
       std::size_t from = 0, bytes = 0;
     };
-    void add(Count number, std::span<const std::byte> entry);
-    std::span<const std::byte> of(const One& one) const {
-      return std::span(bytes).subspan(one.from, one.bytes);
+    std::span<std::byte> of(const Entry& entry) {
+      return std::span(bytes).subspan(entry.from, entry.bytes);
+    }
+    void clear() {
+      groups.clear(), early_groups.clear(), entries.clear(), bytes.clear();
+      end = early_bytes = 0;
     }
 
-    bp::Bytes bytes;
-    std::vector<One> list;
-  };
-  struct EarlyEntry {
-    std::size_t name = 0;  // in names_
-    Count number = 0;      // of the block
-    bp::Bytes bytes;
-  };
-  /// What went to the file of the step under way: groups by their places, and entries of blocks by
-  /// the places of their variables in the catalogue.
-  struct Flushed {
-    std::vector<Offset> groups;  // in data.K
-    std::map<std::size_t, Entries> entries;
-    Offset end = 0;  // of data.K, over data_ranks(); 0: nothing
-    // In the node's file; and blocks whose variables not all ranks know yet, in either.
-    std::vector<Offset> early_groups;
-    Count early_bytes = 0;  // of these, without heads
-    std::vector<EarlyEntry> early;
+    std::vector<Offset> groups, early_groups;  // in data.K, and in the node's file
+    std::vector<Entry> entries;
+    bp::Bytes bytes;        // of entries
+    Offset end = 0;         // of data.K, over data_ranks(); 0: nothing
+    Count early_bytes = 0;  // of early groups, without heads
   };
 
   StepWriter(const Comm& comm, const std::string& path, const WriteOptions& options, bool append,
@@ -197,7 +188,7 @@ class StepWriter {
   void choose_data_files();
   std::int64_t meetings_so_far() const;
   void count_meetings(std::int64_t of_step);
-  std::size_t name_of(Name&& name);
+  std::size_t name_of(const bp::Variable& variable, Kind kind, std::size_t dimensions);
   std::vector<Name> new_names() const;
   void measure_lent(Pending& pending);
   void keep_own_attributes();
@@ -221,13 +212,14 @@ class StepWriter {
   bool is_beyond(Count room, std::size_t bytes) const;
   bool is_beyond_memory(std::size_t bytes) const;
   void write_early();
-  void keep_early();
+  void keep_entries(const bp::Bytes& bytes, std::span<const Flushed::Entry> entries, Offset at);
   bp::GroupImage new_image(std::uint32_t step) const;
   void end_image(Laid& step);
-  std::vector<std::size_t> known_names() const;
-  std::vector<std::size_t> sort_blocks();
-  void put_block(Pending& pending, std::uint32_t member, std::uint32_t file, std::uint32_t step,
-                 bp::GroupImage& image, bp::Bytes& entries);
+  void find_places();
+  std::size_t place(std::size_t name) const { return *names_[name].known; }
+  void sort_blocks();
+  Flushed::Entry put_block(Pending& pending, std::uint32_t file, std::uint32_t step,
+                           bp::GroupImage& image, bp::Bytes& entries);
   void put_blocks(Laid& step, std::span<const std::size_t> slots);
   void put_attributes(Laid& step, std::span<const std::size_t> slots);
   void lay_out(Laid& step);
@@ -263,8 +255,10 @@ class StepWriter {
     Name name;
     std::optional<std::size_t> known;  // its place in the catalogue; none: it is new
   };
-  std::vector<OwnName> names_;  // of the step under way, this rank's
+  // This rank's, of all steps; one without a place is of the step under way.
+  std::vector<OwnName> names_;
   std::unordered_map<std::string, std::size_t> name_places_;
+  std::size_t next_name_ = 0;  // in names_, behind the one that came last
   std::vector<Pending> pending_;
   Count blocks_ = 0;  // of the step under way, this rank's
   Flushed flushed_;
