@@ -269,7 +269,8 @@ class Simulation {
     if (facts_.window == 0) return;
     const int last = machine_.nodes() - 1;
     const Count of_last = end_of(last) - begin_of(last);  // no node has fewer
-    facts_.memory.slots = Slots::bytes_of(facts_.window, ring_sizes(counts()).all()) / of_last;
+    facts_.memory.slots = Slots::bytes_of(facts_.window, ring_sizes(counts()).all()) / of_last +
+                          facts_.window / 8;  // and the marks of a rank's own
     facts_.memory.visits = static_cast<Count>(WindowGrid::most_together * sizeof(Visit)) +
                            machine_.ranks_per_node * (WindowGrid::most_together / 8);
     if (last == 0) return;
