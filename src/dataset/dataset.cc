@@ -20,9 +20,10 @@ struct Arguments {
   HintMap hints;
   std::int64_t flag = 0;
   std::string found = {};  ///< the container of the file that is there, if one recognises it
+  bool logs = false;       ///< an earlier job may have left some
 
   std::string pack() const {
-    std::string packed = std::to_string(flag) + '\0' + found + '\0';
+    std::string packed = std::to_string(flag) + '\0' + found + '\0' + (logs ? "1" : "") + '\0';
     for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
     return packed;
   }
@@ -35,6 +36,7 @@ struct Arguments {
     };
     flag = std::stoll(next());
     found = next();
+    logs = !next().empty();
     hints.clear();
     while (at < packed.size()) {
       const std::string key = next();
@@ -76,6 +78,11 @@ std::string look_at(const Comm& comm, const std::string& path) {
   return entry ? entry->name : "";
 }
 
+/// Rank 0 looks, unless it has to look later.
+bool may_have_logs(const Comm& comm, const std::string& path, bool exclusive = false) {
+  return exclusive || (comm.is_root() && has_leftover_logs(path));
+}
+
 /// A file is what it is, whatever hints say: they are for those that are created. What no container
 /// recognises the default one opens, and tells what is wrong with it.
 void use_found(Method& method, const std::string& found) {
@@ -114,25 +121,27 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
                                          bool no_clobber, const HintMap& hints, bool may_be_later) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
     Arguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
+    arguments.logs = may_have_logs(comm, strip_prefix(path), no_clobber);
     Method method = shared_method(comm, path, arguments);
     begin_new(ds, comm, path, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
-              std::move(method), may_be_later, made);
+              std::move(method), arguments.logs, may_be_later, made);
   });
 }
 
 std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
                                             bool no_clobber, const Method& method) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
-    begin_new(ds, comm, path, version, no_clobber, method, false, made);
+    begin_new(ds, comm, path, version, no_clobber, method, true, false, made);
   });
 }
 
 void Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
-                        int version, bool exclusive, Method method, bool may_be_later, bool& made) {
+                        int version, bool exclusive, Method method, bool logs, bool may_be_later,
+                        bool& made) {
   check_layouts(path, method);
   ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
   ds->schema_.version = version;
-  if (!exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+  if (logs && !exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
   ds->created_ = ds->changed_ = true;
   ds->use_container();
   ds->container_->create(exclusive, may_be_later, made);
@@ -144,9 +153,11 @@ void Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const st
 std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable,
                                        const HintMap& hints) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
-    Arguments arguments{hints, writable, look_at(comm, strip_prefix(path))};
+    const std::string file = strip_prefix(path);
+    Arguments arguments{hints, writable, look_at(comm, file), may_have_logs(comm, file)};
     Method method = shared_method(comm, path, arguments);
-    begin_old(ds, comm, path, arguments.flag != 0, std::move(method), arguments.found);
+    begin_old(ds, comm, path, arguments.flag != 0, std::move(method), arguments.found,
+              arguments.logs);
   });
 }
 
@@ -155,18 +166,18 @@ std::unique_ptr<Dataset> Dataset::open_by(Comm comm, const std::string& path, bo
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
     std::string found = look_at(comm, strip_prefix(path));
     comm.broadcast(found);
-    begin_old(ds, comm, path, writable, method, found);
+    begin_old(ds, comm, path, writable, method, found, true);
   });
 }
 
 void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
-                        bool writable, Method method, const std::string& found) {
+                        bool writable, Method method, const std::string& found, bool logs) {
   check_layouts(path, method);
   use_found(method, found);
   ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
   ds->writable_ = writable;
   ds->mode_ = Mode::collective;
-  meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
+  if (logs) meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
   ds->use_container();
   ds->container_->open();
   // The file does not say which variables were filled; PnetCDF takes all of them to be.

@@ -286,9 +286,10 @@ class Dataset {
   template <typename F>
   static std::unique_ptr<Dataset> start(const Comm& comm, F&& begin);
   static void begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
-                        int version, bool exclusive, Method method, bool may_be_later, bool& made);
+                        int version, bool exclusive, Method method, bool logs, bool may_be_later,
+                        bool& made);
   static void begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
-                        bool writable, Method method, const std::string& found);
+                        bool writable, Method method, const std::string& found, bool logs);
 
   // dataset.cc
   void require_define() const;

@@ -331,6 +331,13 @@ void discard(const Comm& comm, const std::string& path, const Control& control,
 
 }  // namespace
 
+bool has_leftover_logs(const std::string& path) {
+  bool found = false;
+  const auto failed =
+      attempt_to([&] { found = StagingControl::read(StagingControl::path_of(path)).has_value(); });
+  return failed || found;
+}
+
 void meet_leftover_logs(const Comm& comm, const std::string& path, bool writable, bool creating,
                         const Method& method) {
   const std::string how = method_value(method, "recover");

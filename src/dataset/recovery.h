@@ -77,6 +77,9 @@ RecoveryResult recover(const Comm& comm, const std::string& path, const Recovery
 /// directory, or may have.
 bool has_staged_writes(const std::string& path);
 
+/// Local. Whether an earlier job left anything that meet_leftover_logs() has to deal with; also
+/// where that cannot be told. One system call where there is nothing.
+bool has_leftover_logs(const std::string& path);
 /// Collective; opening and creating a dataset call it before they touch the file. Deals with what
 /// an earlier job left: see the hint `recover` (docs/burst.md). Costs one system call on rank 0 and
 /// one small broadcast where there is nothing.
