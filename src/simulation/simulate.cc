@@ -206,7 +206,7 @@ class Simulation {
         std::max(facts_.in_degree, *std::max_element(in_degree.begin(), in_degree.end()));
     count_windows(grid);
     // In bulk threads write behind the ranks, whatever slots there are.
-    const int slots = ring_sizes(counts()).home;
+    const int slots = least_rings(counts()).home;
     busiest_.calls_at_once =
         options_.bulk && machine_.write ? slots : std::min(machine_.ranks_per_node, slots);
   }
@@ -269,8 +269,10 @@ class Simulation {
     if (facts_.window == 0) return;
     const int last = machine_.nodes() - 1;
     const Count of_last = end_of(last) - begin_of(last);  // no node has fewer
-    facts_.memory.slots = Slots::bytes_of(facts_.window, ring_sizes(counts()).all()) / of_last +
-                          facts_.window / 8;  // and the marks of a rank's own
+    facts_.memory.slots =
+        Slots::bytes_of(facts_.window, ring_sizes(counts(), options_, facts_.window).all()) /
+            of_last +
+        facts_.window / 8;  // and the marks of a rank's own
     facts_.memory.visits = static_cast<Count>(WindowGrid::most_together * sizeof(Visit)) +
                            machine_.ranks_per_node * (WindowGrid::most_together / 8);
     if (last == 0) return;

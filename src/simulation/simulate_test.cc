@@ -96,7 +96,7 @@ TEST(Simulate, windows_smaller_than_a_stripe_hand_it_over) {
   machine.transport.striping_unit = 2 * window;
   const TestWorkload workload(windows * window / 4, 1, in_turn);
   EXPECT_EQ(simulate(workload, machine, {}).hand_overs, windows / 2);
-  machine.transport.buffer_limit *= 4;  // now the window is as large as a stripe
+  machine.transport.buffer_limit *= 2;  // now the window is as large as a stripe
   EXPECT_EQ(simulate(workload, machine, {}).hand_overs, 0);
 }
 

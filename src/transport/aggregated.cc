@@ -86,7 +86,7 @@ void AggregatedTransport::set_up(const OperationTotal& total) {
   for (;;) {
     // Where it fails on a rank it fails on its node.
     const auto failed = attempt_together(topology_->node(), [&] {
-      slots_.emplace(*topology_, window, ring_sizes(node_counts()));
+      slots_.emplace(*topology_, window, ring_sizes(node_counts(), options_, window));
       if (one_node()) return;
       mailbox_.emplace(comm_, mailbox_limit(options_), largest_message(window));
     });

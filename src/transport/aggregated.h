@@ -55,9 +55,9 @@ class AggregatedTransport : public Transport {
   std::string reasons() const override;
 
  private:
-  static constexpr RingSizes one{ring_sizes({.nodes = 1})}, several{ring_sizes({.nodes = 2})};
-  static_assert(std::max(one.all(), several.all()) <= Slots::most);
-  static_assert(2 * several.away <= Mailbox::letters);  // see window_walk.h
+  static_assert(std::max(least_rings({.nodes = 1}).all(),
+                         least_rings({.nodes = 2}).home + most_away) <= Slots::most);
+  static_assert(2 * most_away <= Mailbox::letters);  // see window_walk.h
 
   void agree_and_carry_out(ExtentStream& extents, bool writing);
   void begin();

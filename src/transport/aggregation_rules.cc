@@ -82,6 +82,14 @@ Count windows_of_a_try(const WindowGrid& grid) {
   return 4 * some <= grid.count ? some : 0;
 }
 
+RingSizes ring_sizes(const NodeCounts& nodes, const TransportOptions& options, Count window) {
+  RingSizes rings = least_rings(nodes);
+  if (nodes.nodes == 1) return rings;
+  const Count room = options.buffer_limit / 2 / window - rings.home;
+  rings.away = static_cast<int>(std::clamp<Count>(room, rings.away, most_away));
+  return rings;
+}
+
 // On one node a window that fits the cache is quickest; between nodes a window is also the unit of
 // the file system's locks and of messages, so it is larger, and never smaller than a stripe. Small
 // operations get small windows: their memory is quicker to set up, and all nodes have some. As each
@@ -95,17 +103,18 @@ Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
   if (largest == 0 && nodes.nodes == 1) largest = options.bulk ? bulk_window : cached_window;
   // Without shared memory each rank has its own, and that is scarce.
   if (largest == 0) largest = nodes.share_memory ? shipped_window : cached_window;
-  const RingSizes rings = ring_sizes(nodes);
-  const Count room = options.buffer_limit / (2 * rings.all()) / 4096 * 4096;
-  const Count most = std::clamp<Count>(room, 4096, most_of_a_window);
+  const RingSizes rings = least_rings(nodes);
+  const Count room = options.buffer_limit / (2 * rings.all());
+  const Count stripe = std::max<Count>(options.striping_unit, 4096);
+  const Count unit = stripe <= room ? stripe : 4096;  // stripes stay whole where there is room
+  const Count most = std::clamp<Count>(room / unit * unit, 4096, most_of_a_window);
   largest = std::min(std::max(largest, options.striping_unit), most);
   Count window = std::max<Count>(options.striping_unit, std::min(smallest_window, most));
   const Count together = nodes.nodes == 1 ? Count{rings.home} : homes_of(nodes, options);
   const Count share = (total.last - total.first) / together;
   while (window < share && window < largest) window *= 2;
-  // Else nearly half of the nodes may have none. Stripes stay whole.
-  if (nodes.nodes > 1 && window % (4 * std::max<Count>(options.striping_unit, 4096)) == 0 &&
-      window / 4 * 3 >= share)
+  // Else nearly half of the nodes may have none.
+  if (nodes.nodes > 1 && window % (4 * stripe) == 0 && window / 4 * 3 >= share)
     window = window / 4 * 3;
   return std::max(round_up(std::min(window, largest), 4096), before);
 }

@@ -30,15 +30,19 @@ struct NodeCounts {
 
 /// Slots of a node (slots.h) that go round for windows which it writes and reads, and for those
 /// that others do. Each kind for itself: windows at home come at regular distances, and would all
-/// meet in the same few. What a node reads of others' windows takes a wish and an answer for each:
-/// with many under way it waits once for many.
+/// meet in the same few.
 struct RingSizes {
   int home = 0, away = 0;
   constexpr int all() const { return home + away; }
 };
-constexpr RingSizes ring_sizes(const NodeCounts& nodes) {
-  return nodes.nodes == 1 ? RingSizes{8, 0} : RingSizes{3, 8};
+/// That there are in any case.
+constexpr RingSizes least_rings(const NodeCounts& nodes) {
+  return nodes.nodes == 1 ? RingSizes{8, 0} : RingSizes{3, 3};
 }
+constexpr int most_away = 8;
+/// With those that `buffer_limit` has room for. What a node reads of others' windows takes a wish
+/// and an answer for each: with many under way it waits once for many.
+RingSizes ring_sizes(const NodeCounts& nodes, const TransportOptions& options, Count window);
 
 /// Whether each rank reads or writes for itself.
 bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,

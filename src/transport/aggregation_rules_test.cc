@@ -42,6 +42,25 @@ TEST(AggregationRules, so_many_processes_of_each_node_make_calls_at_a_time) {
   EXPECT_EQ(of_nodes(3, 0, 1), (Callers{1, 1, 1}));
 }
 
+TEST(AggregationRules, windows_are_whole_stripes_where_there_is_room_for_one) {
+  const NodeCounts nodes{16, 8};
+  for (const Count limit_mib : {16, 64, 256})
+    for (const Count stripe_mib : {1, 2, 4})
+      for (const Count hint_mib : {0, 4, 16}) {
+        TransportOptions options;
+        options.buffer_limit = limit_mib << 20;
+        options.striping_unit = stripe_mib << 20;
+        options.window_size = hint_mib << 20;
+        const OperationTotal total{0, Count{8} << 30, Count{8} << 30, 1'000'000};
+        const Count window = window_size_for(total, nodes, options, 0);
+        const RingSizes rings = ring_sizes(nodes, options, window);
+        EXPECT_LE(window * rings.all(), options.buffer_limit / 2);
+        if (12 * options.striping_unit > options.buffer_limit) continue;
+        EXPECT_EQ(window % options.striping_unit, 0) << limit_mib << stripe_mib << hint_mib;
+        if (limit_mib == 64 && window == 1 << 20) EXPECT_EQ(rings.away, most_away);
+      }
+}
+
 // Each window costs a message of every other node: no more windows than nodes.
 TEST(AggregationRules, a_node_has_one_window_of_a_small_operation) {
   const NodeCounts eight{16, 8};

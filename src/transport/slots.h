@@ -99,8 +99,7 @@ class Slots {
   /// Notes that the bytes of the piece are wanted, in blocks of 4 KiB.
   void need(const Use& use, Offset offset, Count length);
 
-  /// Local. Whether bytes are placed where others had been placed is noted from here on. It costs
-  /// a little in small pieces.
+  /// Local. Whether bytes are placed where others had been placed is noted from here on.
   void watch_overlaps(bool on) { watches_ = on; }
   /// Local. Whether that was so for bytes that this rank placed, since it was asked last.
   bool take_overlapped() { return std::exchange(overlapped_, false); }

@@ -695,7 +695,7 @@ class Watched : public MemoryFile {
 // A rank that waits for a slot has copied half a ring of windows, so that others find as many slots
 // free: else all would wait for each other once a window.
 TEST(ReadsThroughWindows, give_half_a_ring_back_at_one_go) {
-  constexpr Count window = 4096, ring = ring_sizes({}).home, half = ring / 2, windows = 3 * ring;
+  constexpr Count window = 4096, ring = least_rings({}).home, half = ring / 2, windows = 3 * ring;
   const auto file = std::make_shared<Watched>("watched", std::make_shared<MemoryDisk>());
   file->write_at(0, std::vector<std::byte>(windows * window, std::byte{1}));
   std::vector<std::byte> found(windows);
