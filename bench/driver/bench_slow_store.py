@@ -74,9 +74,11 @@ class SlowStore:
     def around(self, directory):
         """Yields (environment, counters()) for one start of programs that shall find `directory` slow.
 
-        What they share lies beside it: nodes that see the same directory may have each a /dev/shm of its own."""
+        What they share lies beside it where it can: nodes that see the same directory may have each a /dev/shm of
+        its own."""
         beside = os.path.dirname(os.path.abspath(directory))
-        with tempfile.NamedTemporaryFile(prefix="forebay-slow-store-", dir=beside) as state:
+        shared = os.path.isdir(directory) and os.stat(beside).st_dev == os.stat(directory).st_dev
+        with tempfile.NamedTemporaryFile(prefix="forebay-slow-store-", dir=beside if shared else "/dev/shm") as state:
             state.truncate(STATE_BYTES)
             p = self.parameters
             loaded = ":".join(filter(None, [self.library, os.environ.get("LD_PRELOAD")]))

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <atomic>
@@ -9,6 +10,7 @@
 #include "base/attempt.h"
 #include "comm/backend.h"
 #include "comm/give_way.h"
+#include "comm/peers.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
 
@@ -33,16 +35,24 @@ void with_places(const std::function<void(const Comm&, int round)>& meet) {
   }
 }
 
-// Where yields have taken long, who waits sleeps until it is woken, and in time tries yields again.
+// Where yields have taken long, who waits sleeps until it is woken: and not at all where that has
+// happened already. A sleep for a time would give the core away each time.
 TEST(MeetingPlace, those_who_wait_where_cores_are_wanted_are_woken) {
-  std::atomic<int> woken = 0;
-  with_places([&](const Comm& comm, int round) {
-    crowded_turns = 3;
-    EXPECT_EQ(comm.all_reduce(round, Reduce::sum), std::int64_t{ranks} * round);
-    comm.barrier();
-    if (crowded_turns < 3) ++woken;
+  run_as_threads(1, [](const Comm& comm) {
+    constexpr int times = 100;
+    Peers peers(comm);
+    std::atomic<std::uint32_t> word = 1;
+    const auto sleeps = [] {
+      rusage use{};
+      getrusage(RUSAGE_THREAD, &use);
+      return use.ru_nvcsw;
+    };
+    crowded_turns = times;
+    const auto before = sleeps();
+    for (int i = 0; i < times; ++i) peers.rest(0, &word, 0);
+    EXPECT_LT(sleeps() - before, times / 2);
+    EXPECT_EQ(crowded_turns, 0);  // and then it tries yields again
   });
-  EXPECT_GT(woken, 0);
 }
 
 TEST(MeetingPlace, reduces_what_all_ranks_bring) {

@@ -44,13 +44,15 @@ Count append_heads(std::vector<std::byte>& to, std::uint32_t chunk, const ChunkP
   return bytes;
 }
 
-/// A look takes as long as several meetings, and each file asks, of many small ones a second.
+/// A look takes as long as several meetings, and each file asks, of many small ones a second. Where
+/// little is left it counts what the file before has taken.
 std::optional<std::uint64_t> memory_lately() {
+  constexpr std::uint64_t much = std::uint64_t{4} << 30;
   using Clock = std::chrono::steady_clock;
   thread_local std::optional<std::uint64_t> found;
   thread_local std::optional<Clock::time_point> looked;
   const auto now = Clock::now();
-  if (!looked || now - *looked > std::chrono::milliseconds(500)) {
+  if (found.value_or(0) < much || !looked || now - *looked > std::chrono::milliseconds(500)) {
     found = memory_at_hand();
     looked = now;
   }
