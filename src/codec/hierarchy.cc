@@ -342,6 +342,7 @@ class Patch {
   };
   Attempt attempt(int exponent, double enough, bool keeps);
   void compress_all(int exponent);
+  bool is_coarsest_small() const;
   std::optional<double> search(double bound, int& exponent);
   void compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
                 double tolerance, std::vector<std::byte>& stream);
@@ -555,6 +556,13 @@ void Patch<T>::compress_all(int exponent) {
              room_.streams[index(levels_ - k)]);
 }
 
+// Of thin patches it may be an eighth of all values.
+template <typename T>
+bool Patch<T>::is_coarsest_small() const {
+  constexpr std::size_t many = 64;
+  return many * room_.levels[index(levels_)].size() <= room_.levels[0].size();
+}
+
 // The largest τ that keeps the bound, and its error. Nothing: none does.
 template <typename T>
 std::optional<double> Patch<T>::search(double bound, int& exponent) {
@@ -571,8 +579,8 @@ std::optional<double> Patch<T>::search(double bound, int& exponent) {
       found = error;
       exponent = next;
       next = std::min(next + change, middle + 2 * most_levels);
-      // Without details a larger one would save a few bits of the coarsest level.
-      if (change <= 0 || !details) break;
+      // Without details a larger one saves bits of the coarsest level alone.
+      if (change <= 0 || (!details && is_coarsest_small())) break;
     } else {
       fails_from = next;
       if (next == lowest) break;

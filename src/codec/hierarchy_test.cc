@@ -264,6 +264,21 @@ TYPED_TEST(Hierarchy, keeps_its_bound_at_every_level) {
   }
 }
 
+// A thin patch without details is its coarsest level: bits saved there are bits of all values.
+TYPED_TEST(Hierarchy, thin_patches_go_as_near_to_the_bound_as_others) {
+  const std::vector<Count> shape{8, 64, 64};
+  std::vector<TypeParam> values;
+  for (int z = 0; z < 8; ++z)
+    for (int y = 0; y < 64; ++y)
+      for (int x = 0; x < 64; ++x)
+        values.push_back(static_cast<TypeParam>(std::sin(0.002 * x + 0.3) +
+                                                std::cos(0.002 * y) * std::sin(0.004 * z + 0.1)));
+  Coded<TypeParam> coded("wavelet:1,zfp:accuracy=0.1", shape, values);
+  const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 1);
+  EXPECT_LE(facts.error, 0.1);
+  EXPECT_GT(facts.error, 0.1 / 4);
+}
+
 // The stated bound of a coarser level: against the patch, with no details.
 TYPED_TEST(Hierarchy, tells_how_much_coarser_levels_leave_out) {
   std::mt19937 random(3);

@@ -23,6 +23,11 @@ double seconds_since(Clock::time_point begin) {
 /// What a copy takes at most, and a block; two of them always fit, so that one is made while one is
 /// written.
 constexpr Count largest_copy = 4 << 20;
+/// A queue's first block, which may be all that a file needs.
+constexpr Count first_block = 256 << 10;
+/// Of all queues of the process: what many open files keep that write seldom.
+constexpr Count most_spare = 64 << 20;
+std::atomic<Count> spare_bytes = 0;
 /// Whatever is said of memory, copies have so many bytes.
 constexpr Count least_copy = 32;
 /// One system call writes so many copies that follow each other in a file.
@@ -43,6 +48,7 @@ WriteQueue::~WriteQueue() {
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
+  spare_bytes -= std::ssize(spare_) * block_bytes_;
 }
 
 template <typename Condition>
@@ -56,8 +62,8 @@ void WriteQueue::wait(Lock& lock, Condition&& ready) {
 void WriteQueue::add(ByteFile& file, Offset offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     // Blocks are filled: what waits takes no more memory than it has bytes, but for two of them.
-    const Count used = block_ ? block_->used % block_bytes_ : 0;
-    const auto left = static_cast<std::size_t>(block_bytes_ - used);
+    const Count room = block_ ? block_->bytes - block_->used : 0;
+    const auto left = static_cast<std::size_t>(room > 0 ? room : block_bytes_);
     const auto part = bytes.first(std::min(left, bytes.size()));
     if (!keep(file, offset, part)) {
       drain();  // what came before is written before
@@ -99,30 +105,49 @@ bool WriteQueue::keep(ByteFile& file, Offset offset, std::span<const std::byte> 
 
 // Behind it the block has so many bytes left.
 void WriteQueue::find_room(Count bytes) {
-  if (block_ && block_->used + bytes <= block_bytes_) return;
+  if (block_ && block_->used + bytes <= block_->bytes) return;
+  const bool first = !block_;
   {
     const Lock lock(mutex_);
-    if (block_ && block_->entries == 0) spare_.push_back(block_);  // there is room
+    if (block_ && block_->entries == 0 && bytes <= block_->bytes) {
+      block_->used = 0;
+      return;
+    }
+    if (block_ && block_->entries == 0) put_by(std::move(block_));  // there is room
     block_.reset();
     if (!spare_.empty()) {
       block_ = std::move(spare_.back());
       spare_.pop_back();
+      spare_bytes -= block_bytes_;
       block_->used = 0;
       return;
     }
     spare_.reserve(static_cast<std::size_t>(blocks_ + 1));
   }
   auto fresh = std::make_shared<Block>();
-  fresh->memory = make_large_block(block_bytes_);
+  fresh->bytes =
+      first ? std::clamp(bytes, std::min(first_block, block_bytes_), block_bytes_) : block_bytes_;
+  fresh->memory = make_large_block(fresh->bytes);
   const Lock lock(mutex_);
   block_ = std::move(fresh);
-  ++blocks_;
+  if (block_->bytes == block_bytes_) ++blocks_;
+}
+
+// Nothing is in it, and it is not the next copy's.
+void WriteQueue::put_by(std::shared_ptr<Block> block) {
+  if (block->bytes < block_bytes_) return;
+  if (spare_bytes.fetch_add(block_bytes_) + block_bytes_ <= most_spare) {
+    spare_.push_back(std::move(block));
+  } else {
+    spare_bytes -= block_bytes_;
+    --blocks_;
+  }
 }
 
 // It is written, or dropped.
 void WriteQueue::release(const Entry& entry) {
   bytes_ -= entry.bytes;
-  if (--entry.block->entries == 0 && entry.block != block_) spare_.push_back(entry.block);
+  if (--entry.block->entries == 0 && entry.block != block_) put_by(entry.block);
 }
 
 // The program's signals are for its own threads.

@@ -71,7 +71,7 @@ class WriteQueue {
   Count bytes() const;  ///< that wait
   Count held() const;   ///< what counts towards `memory`
   Count memory() const { return memory_; }
-  Count blocks() const { return blocks_; }  ///< that copies were made in; they stay
+  Count blocks() const { return blocks_; }  ///< that copies are made in, or that are spare
 
   struct Seconds {
     double written = 0;  ///< by the thread
@@ -84,9 +84,11 @@ class WriteQueue {
 
  private:
   /// Copies lie in blocks, which are used again once all of theirs are written: memory that comes
-  /// from the system each time takes longer than copying to it.
+  /// from the system each time takes longer than copying to it. A process keeps few that are spare,
+  /// and a file of few bytes has a small one.
   struct Block {
     LargeBlock memory;
+    Count bytes = 0;
     Count used = 0;     // the adding thread's
     Count entries = 0;  // that lie in it
   };
@@ -104,6 +106,7 @@ class WriteQueue {
   std::size_t take(std::span<iovec> pieces) const;
   bool keep(ByteFile& file, Offset offset, std::span<const std::byte> bytes);
   void find_room(Count bytes);
+  void put_by(std::shared_ptr<Block> block);
   void release(const Entry& entry);
   template <typename Condition>
   void wait(Lock& lock, Condition&& ready);
@@ -121,7 +124,7 @@ class WriteQueue {
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable wake_, moved_;
   std::deque<Entry> entries_;                  // the thread takes them off when they are written
-  Count blocks_ = 0;                           // that there are
+  Count blocks_ = 0;                           // that there are; those that are small not counted
   std::shared_ptr<Block> block_;               // of the next copy; the adding thread changes it
   std::vector<std::shared_ptr<Block>> spare_;  // with room for all that there are
   Count bytes_ = 0;

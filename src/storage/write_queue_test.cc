@@ -114,6 +114,35 @@ TEST_F(WriteQueueTest, blocks_of_memory_are_filled_and_used_again_when_what_they
   EXPECT_EQ(found(), wanted);
 }
 
+// Of many open files that once had much to write none may keep it for ever.
+TEST_F(WriteQueueTest, a_process_keeps_few_spare_blocks) {
+  constexpr Count mib = 1 << 20;
+  constexpr int queues = 6;
+  const std::string text(16 * mib, 's');
+  std::vector<std::unique_ptr<WriteQueue>> all;
+  Count blocks = 0;
+  for (int i = 0; i < queues; ++i) {
+    all.push_back(std::make_unique<WriteQueue>(32 * mib, report));
+    file.shut = true;
+    for (int part = 0; part < 2; ++part) all.back()->add(file, 0, bytes_of(text));
+    EXPECT_GE(all.back()->blocks(), 7);  // behind a small one
+    file.shut = false;
+    all.back()->drain();
+    blocks += all.back()->blocks();
+  }
+  EXPECT_GE(blocks, queues);
+  EXPECT_LE(blocks, 64 / 4 + queues);  // and the one that each fills next
+  const Count before = blocks;
+  for (auto& queue : all) queue.reset();
+  WriteQueue next(32 * mib, report);  // others' room is given back
+  file.shut = true;
+  for (int part = 0; part < 2; ++part) next.add(file, 0, bytes_of(text));
+  file.shut = false;
+  next.drain();
+  EXPECT_GE(next.blocks(), 7);
+  EXPECT_GT(before, next.blocks());
+}
+
 TEST_F(WriteQueueTest, many_small_pieces_count_with_what_they_take) {
   constexpr Count room = 64 << 10;
   WriteQueue small{room, report};
