@@ -85,6 +85,7 @@ void Topology::drop_spare() const {
 // Ranks may have let go of theirs, and so may not agree on what is spare. The old memory goes first
 // where it is too little: there may be no room for both.
 NodeMemory Topology::take_memory(std::size_t bytes) const {
+  if (node_.size() == 1) return NodeMemory::create(node_, bytes);
   if (spare_.size() < bytes) drop_spare();
   std::array<std::int64_t, 2> numbers{spare_.number, -spare_.number};
   node_.all_reduce(numbers, Reduce::min);

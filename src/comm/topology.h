@@ -69,7 +69,7 @@ class Topology {
   /// What a user leaves for those that come after it on this communicator; theirs to make sense of.
   std::any& notes() const { return notes_; }
 
-  static constexpr std::size_t most_kept = 16 << 20;  ///< bytes, of all topologies
+  static constexpr std::size_t most_kept = 32 << 20;  ///< bytes, of all topologies
 
  private:
   Topology(const Comm& comm, int ranks_per_node);

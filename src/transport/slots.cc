@@ -173,6 +173,7 @@ void Slots::wait_until_free(const Use& use, const Meanwhile& meanwhile) {
 }
 
 void Slots::Placer::mark_words(std::uint64_t head, std::uint64_t tail, Count first, Count last) {
+  if (last < first) return;  // no bytes
   marks_[first] |= head;
   std::fill(marks_ + first + 1, marks_ + last, ~std::uint64_t{0});
   marks_[last] |= tail;
