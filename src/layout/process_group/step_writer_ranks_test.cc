@@ -493,7 +493,7 @@ TEST_F(StepWriterRanks, names_that_come_back_in_later_steps_keep_type_kind_and_v
     write("abos", 0);
     file->end_step();
     // Each of them where it is expected, and where it is not.
-    for (const std::string& order : {"abos", "soba", "b", "abc"}) {
+    for (const char* const order : {"abos", "soba", "b", "abc"}) {
       for (const char* name : {"a", "b"}) {
         EXPECT_EQ(add(name, bp::Type::int64, global, 0), Errc::emultidefine_var_type);
         EXPECT_EQ(add(name, real, own, 0), Errc::emultidefine_var_type);
