@@ -209,7 +209,7 @@ bool parse_head(std::span<const std::byte> head) {
   if (head.size() < static_cast<std::size_t>(head_bytes) ||
       std::memcmp(head.data(), tag.data(), tag.size()) != 0)
     throw Error(Errc::ebad_file, "it does not begin as files of BP directories do",
-                "give the path of a BP4 directory");
+                "give the path of a BP4 directory; `forebay recover` makes a damaged index again");
   const auto version = std::to_integer<int>(head[head_bp_version_at]);
   if (version != bp_version)
     throw Error(Errc::enotsupport, "it is of BP version " + std::to_string(version),

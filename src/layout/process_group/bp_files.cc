@@ -26,6 +26,7 @@
 #include "layout/process_group/bp_scan.h"
 #include "layout/process_group/data_spread.h"
 #include "layout/process_group/index_walk.h"
+#include "layout/process_group/recovery.h"
 #include "storage/client_caches.h"
 
 namespace forebay::process_group {
@@ -49,7 +50,8 @@ bool is_of_bp(const std::string& name) {
 
 /// What a file begins with; nothing where it cannot be read.
 std::optional<std::string> beginning(const std::string& path) {
-  if (!fs::is_regular_file(path)) return std::nullopt;  // to open a pipe would wait
+  std::error_code none;
+  if (!fs::is_regular_file(path, none)) return std::nullopt;  // to open a pipe would wait
   std::ifstream file(path, std::ios::binary);
   std::string first(tag.size(), ' ');
   file.read(first.data(), std::ssize(first));
@@ -77,6 +79,14 @@ bool has_index(const std::string& path) {
 
 constexpr const char* to_recover =
     "`forebay recover` finds what is whole, with --skip-damaged it is all that stays";
+
+// Who goes on with steps whose index is lost would remove them.
+void refuse_lost_index(const std::string& path, Rank rank, Report& report) {
+  if (!has_bp_files(path)) return;
+  const BpRecovery found = recover_index(path, {.look_only = true}, rank, report);
+  if (found.steps > 0 || found.unsure)
+    cannot_append(path, "its md.idx is lost, and steps are there", to_recover);
+}
 
 /// Collective. Those of rank 0.
 void share_places(const Comm& comm, Places& places) {
@@ -334,9 +344,10 @@ void BpFiles::open_one_file(const WriteOptions& options, bool append) {
 
 void BpFiles::open_by_root(bool append, bool column_major) {
   check_no_file(path_);
-  // One without an index is what a kill left while it was made.
+  // One without an index, and without steps, is what a kill left while it was made.
   goes_on_ = append && has_index(path_);
   if (goes_on_) return read_index(column_major);
+  if (append) refuse_lost_index(path_, comm_.rank(), report_);
   if (!drops_all_) make_directory();
   metadata_->create(false);
   metadata_->write_at(0, bp::print_head("Metadata"));
@@ -384,11 +395,13 @@ void BpFiles::learn_opening(const bp::StepRecord& record) {
 // have left steps without their values: who goes on would write over what may be put together
 // again.
 void BpFiles::look_through(bool column_major) {
+  if (!fs::exists(path_ + "/md.0")) cannot_append(path_, "md.0 is not there", to_recover);
   std::optional<BpReader> found;
   try {
     found.emplace(Comm(), path_, report_);
   } catch (const Error& error) {
-    cannot_append(path_, error.message());
+    cannot_append(path_, error.message(),
+                  error.code() == Errc::ebad_file ? to_recover : "write a new file");
   }
   const BpReader& old = *found;
   if (old.swapped()) cannot_append(path_, "it has the other byte order");

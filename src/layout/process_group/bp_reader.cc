@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "comm/agree.h"
 #include "format/bp_read.h"
 #include "layout/process_group/bp_scan.h"
+#include "layout/process_group/recovery.h"
 
 namespace forebay::process_group {
 
@@ -64,8 +66,22 @@ std::string plain_path(const std::string& path) {
 
 bool is_bp(const std::string& path) {
   const std::string plain = plain_path(path);
-  return (is_file(plain + "/md.idx") && is_file(plain + "/md.0")) || is_bp_file(plain);
+  return (is_file(plain + "/md.idx") && is_file(plain + "/md.0")) || has_bp_files(plain);
 }
+
+namespace {
+
+void refuse_lost_index(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::exists(path, none))
+    throw Error(Errc::enoent, path + " is not there", "check the path");
+  for (const char* name : {"md.idx", "md.0"})
+    if (!is_file(path + "/" + name) && has_bp_files(path))
+      throw Error(Errc::ebad_file, path + ": its " + name + " is not there",
+                  "`forebay recover` makes it again from what is left");
+}
+
+}  // namespace
 
 /// Puts what is told where it belongs.
 class BpReader::Taker final : public ToldTaker {
@@ -115,7 +131,12 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
     if (is_file(path_ + "/mmd.0"))
       throw Error(Errc::enotsupport, path_ + " is a BP5 file, which is not read",
                   "write it with adios2's engine BP4, or with groups of this library");
-    told = is_file(path_) ? scan_file(path_, rank_, report) : scan_directory(path_, rank_, report);
+    if (is_file(path_)) {
+      told = scan_file(path_, rank_, report);
+    } else {
+      refuse_lost_index(path_);
+      told = scan_directory(path_, rank_, report);
+    }
   });
   comm.broadcast(told);
   agree_on_error(comm, attempt_to([&] {

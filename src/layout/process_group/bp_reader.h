@@ -168,7 +168,8 @@ class BpReader {
 
 /// Of a path as users may write it, with "ufs:" before it, say, or "/" behind.
 std::string plain_path(const std::string& path);
-/// Local. Whether `path` is a folder as BP4 and BP5 make them, or a file as BP3 has them.
+/// Local. Whether `path` is a folder as BP4 and BP5 make them, whatever is left of one, or a file
+/// as BP3 has them.
 bool is_bp(const std::string& path);
 
 }  // namespace forebay::process_group

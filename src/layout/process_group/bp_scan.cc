@@ -68,7 +68,7 @@ class Scan {
     std::array<std::byte, bp::head_bytes> head{};
     if (file.read_at(0, head) < head.size())
       throw Error(Errc::ebad_file, "it ends within its first 64 bytes",
-                  "its first step was never ended");
+                  "its first step was never ended, or `forebay recover` makes its index again");
     swapped_ = bp::parse_head(head);
     told_.order(Container::directory, bp::Form::bp4, swapped_);
     index_end_ = file.size();

@@ -279,8 +279,9 @@ class Recovery {
 }  // namespace
 
 bool has_bp_files(const std::string& path) {
-  if (fs::is_regular_file(path)) return is_bp_file(path);
-  if (!fs::is_directory(path)) return false;
+  std::error_code none;
+  if (fs::is_regular_file(path, none)) return is_bp_file(path);
+  if (!fs::is_directory(path, none)) return false;
   std::vector<std::string> names{"md.idx", "md.0"};
   for (const std::uint32_t number : data_files(path))
     names.push_back("data." + std::to_string(number));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -407,24 +408,130 @@ TEST_F(StepWriterRanks, files_of_others_are_not_replaced_whatever_they_are_calle
 
 // A restart loop that always appends goes on.
 TEST_F(StepWriterRanks, what_a_kill_left_while_a_file_was_made_is_begun_anew) {
-  const auto append = [&] {
+  const auto append = [&](int steps) {
     run_as_threads(2, [&](const Comm& comm) {
       Report report;
       const auto file = StepWriter::append(comm, path_, {}, report);
-      add_block(comm, *file, "v");
-      file->end_step();
+      for (int step = 0; step < steps; ++step) {
+        add_block(comm, *file, "v");
+        file->end_step();
+      }
       file->close();
     });
   };
   fs::create_directory(path_);
-  append();
-  EXPECT_EQ(records(), 1U);
+  append(0);
+  EXPECT_EQ(records(), 0U);
   fs::resize_file(path_ / "md.idx", 0);
-  append();
-  EXPECT_EQ(records(), 1U);
+  append(0);
+  EXPECT_EQ(records(), 0U);
   fs::remove(path_ / "md.idx");
-  append();
+  append(1);
   EXPECT_EQ(records(), 1U);
+}
+
+TEST_F(StepWriterRanks, steps_whose_index_is_lost_are_not_replaced_by_who_appends) {
+  const auto code = [&](bool append) {
+    Report report;
+    return code_of(attempt_to([&] {
+      if (!append) return static_cast<void>(BpReader(Comm(), path_, report));
+      StepWriter::append(Comm(), path_, {}, report)->close();
+    }));
+  };
+  for (const std::vector<const char*>& lost :
+       {std::vector{"md.idx"}, std::vector{"md.0"}, std::vector{"md.0", "md.idx"}}) {
+    run_as_threads(2, [&](const Comm& comm) {
+      Report report;
+      const auto file = StepWriter::create(comm, path_, {}, report);
+      add_block(comm, *file, "v");
+      file->end_step();
+      file->close();
+    });
+    const std::string data = bytes_of("data.0");
+    for (const char* name : lost) fs::remove(path_ / name);
+    EXPECT_EQ(code(true), Errc::ebad_file) << lost[0];
+    EXPECT_TRUE(is_bp(path_)) << lost[0];
+    EXPECT_EQ(code(false), Errc::ebad_file) << lost[0];
+    EXPECT_EQ(bytes_of("data.0"), data) << lost[0];
+    Report report;
+    recover_index(path_, {}, 0, report);
+    EXPECT_EQ(code(true), Errc::ok) << lost[0];
+    EXPECT_EQ(records(), 1U) << lost[0];
+  }
+  fs::remove_all(path_);
+  EXPECT_FALSE(is_bp(path_));
+  EXPECT_EQ(code(false), Errc::enoent);
+}
+
+// Programs write the same names in the same order, step by step, and find them so. Where they do
+// not, names are those of the file.
+TEST_F(StepWriterRanks, names_that_come_back_in_later_steps_keep_type_kind_and_values) {
+  run_as_threads(3, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, {}, report);
+    const std::int64_t size = comm.size(), rank = comm.rank();
+    const auto add = [&](const std::string& name, bp::Type type, const bp::Shape& at,
+                         double value) {
+      const std::vector<double> values(2, value);
+      Count elements = 1;
+      for (const Count count : at.count) elements *= count;
+      const auto mine = bytes(values).first(static_cast<std::size_t>(elements) * bp::size_of(type));
+      return code_of(attempt_to([&] { file->add({name, type}, at, mine, false); }));
+    };
+    const auto real = bp::Type::float64;
+    const bp::Shape global{{2 * size}, {2 * rank}, {2}}, own{{}, {}, {2}}, scalar;
+    const auto write = [&](const std::string& order, double value) {
+      for (const char name : order)
+        EXPECT_EQ(add({name}, real,
+                      name == 'o'   ? own
+                      : name == 's' ? scalar
+                                    : global,
+                      value + name),
+                  Errc::ok)
+            << order << name;
+    };
+    write("abos", 0);
+    file->end_step();
+    // Each of them where it is expected, and where it is not.
+    for (const char* const order : {"abos", "soba", "b", "abc"}) {
+      for (const char* name : {"a", "b"}) {
+        EXPECT_EQ(add(name, bp::Type::int64, global, 0), Errc::emultidefine_var_type);
+        EXPECT_EQ(add(name, real, own, 0), Errc::emultidefine_var_type);
+        EXPECT_EQ(add(name, real, scalar, 0), Errc::emultidefine_var_type);
+        EXPECT_EQ(add(name, real, {{2 * size, 1}, {2 * rank, 0}, {2, 1}}, 0),
+                  Errc::emultidefine_var_type);
+      }
+      write(order, static_cast<double>(file->steps()) * 1000);
+      EXPECT_EQ(add("o", real, global, 0), Errc::emultidefine_var_type);
+      EXPECT_EQ(add("s", bp::Type::float32, scalar, 0), Errc::emultidefine_var_type);
+      file->end_step();
+    }
+    // A name that no step has yet may come back as something else where its step is not written.
+    EXPECT_EQ(add("new", comm.is_root() ? bp::Type::int64 : real, scalar, 1), Errc::ok);
+    EXPECT_EQ(code_of(attempt_to([&] { file->end_step(); })), Errc::emultidefine_var_type);
+    EXPECT_EQ(add("new", real, global, 5), Errc::ok);
+    file->end_step();
+    file->close();
+  });
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  ASSERT_EQ(file.steps(), 6U);
+  const std::vector<std::string> orders{"abos", "abos", "soba", "b", "abc"};
+  for (std::size_t step = 0; step < orders.size(); ++step)
+    for (const char name : std::string("abcos")) {
+      const std::size_t variable = file.find(std::string(1, name));
+      if (orders[step].find(name) == std::string::npos) {
+        EXPECT_TRUE(attempt_to([&] { file.blocks(variable, step); })) << name << step;
+        continue;
+      }
+      const auto found = file.blocks(variable, step);
+      EXPECT_EQ(found.size(), 3U) << name << step;
+      for (const auto& block : found) {
+        double least = 0;
+        std::memcpy(&least, block.min.data(), sizeof least);
+        EXPECT_EQ(least, static_cast<double>(step) * 1000 + name) << name << step;
+      }
+    }
 }
 
 TEST_F(StepWriterRanks, who_appends_knows_the_variables_that_are_there) {
