@@ -9,6 +9,7 @@ void write_anchors(ByteFile& file, const Schema& schema, std::size_t first,
   // Padding between neighbours: another variable takes four bytes. Where there was no variable
   // before, what lies between two anchors has no values yet.
   const Offset between = first > 0 ? 3 : 4096;
+  constexpr std::size_t enough = 1 << 20;  // for a call; headers may be of any size
   std::vector<std::byte> bytes;
   Offset begin = 0;
   const auto write = [&] {
@@ -18,7 +19,7 @@ void write_anchors(ByteFile& file, const Schema& schema, std::size_t first,
   for (std::size_t i = first; i < schema.vars.size(); ++i) {
     const Variable& var = schema.vars[i];
     if (!is_anchor(var)) continue;
-    if (bytes.empty() || var.begin < begin ||
+    if (bytes.empty() || bytes.size() >= enough || var.begin < begin ||
         var.begin > begin + static_cast<Offset>(bytes.size()) + between) {
       write();
       begin = var.begin;
