@@ -107,8 +107,9 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
   std::vector<RawBytes> stored(team.size());  // of each member
   team.share(places.size(), 1, [&](std::size_t member, std::size_t first, std::size_t last) {
     if (first == last) return;
-    // Pages that are not written to take no memory.
-    stored[member].reserve(places[last - 1].at + places[last - 1].bytes - places[first].at);
+    // Pages that are not written to take no memory. The first one takes those of all others.
+    const std::size_t end = member == 0 ? places.size() : last;
+    stored[member].reserve(places[end - 1].at + places[end - 1].bytes - places[first].at);
     for (std::size_t i = first; i < last; ++i) {
       const auto& [whole, at, bytes] = places[i];
       ChunkInfo chunk = whole;
@@ -119,7 +120,8 @@ RawBytes encode(Part& part, const Pipeline& wanted, std::span<const std::byte> v
     }
   });
   RawBytes all = std::move(stored[0]);
-  for (std::size_t member = 1; member < stored.size(); ++member) append(all, stored[member]);
+  for (std::size_t member = 1; member < stored.size(); ++member)
+    append(all, std::exchange(stored[member], {}));
   return all;
 }
 

@@ -134,21 +134,23 @@ Count FileTier::room() const {
   return std::max<Count>(std::min(limit_, full_at_) - used_, 0);
 }
 
-bool FileTier::add(Record& record, std::span<const iovec> parts, Team& team, Count leaves) {
-  return keep(record, leaves, [&] { write(record, parts, team); });
+bool FileTier::reserve(Record& record, Count leaves) {
+  const std::lock_guard lock(mutex_);
+  if (record.bytes > std::max<Count>(limit_ - used_, 0) - leaves) return false;
+  record.place = space_.allocate(record.bytes);
+  used_ += record.bytes;
+  return true;
 }
 
-bool FileTier::add(Record& record, FileTier& from, Offset place, Count leaves) {
-  return keep(record, leaves, [&] { copy(record, from, place); });
+void FileTier::add(Record& record, std::span<const iovec> parts, Team& team) {
+  keep(record, [&] { write(record, parts, team); });
 }
 
-bool FileTier::keep(Record& record, Count leaves, const std::function<void()>& write) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (record.bytes > limit_ - used_ - leaves) return false;
-    record.place = space_.allocate(record.bytes);
-    used_ += record.bytes;
-  }
+void FileTier::add(const Record& record, FileTier& from, Offset place) {
+  keep(record, [&] { copy(record, from, place); });
+}
+
+void FileTier::keep(const Record& record, const std::function<void()>& write) {
   try {
     write();
     const std::lock_guard lock(mutex_);
@@ -162,7 +164,6 @@ bool FileTier::keep(Record& record, Count leaves, const std::function<void()>& w
     full_at_ = std::min(full_at_, used_);
     throw;
   }
-  return true;
 }
 
 /// What is encoded goes with one call. Of values as they are each call has so few that they are

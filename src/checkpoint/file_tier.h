@@ -70,12 +70,14 @@ class FileTier {
   /// has no more room than what leaves it. Until a write shows that there is more, which add()
   /// tries nonetheless.
   Count room() const;
-  /// Writes a state, whose parts are in memory, to a place of its own and notes it. Values as they
-  /// are get their checksums on the way. False where the limit leaves no room for it and `leaves`
-  /// bytes more. Throws as ByteFile::write_at: nothing is changed then.
-  bool add(Record& record, std::span<const iovec> parts, Team& team, Count leaves = 0);
+  /// Takes a place for a state that add() is called with next. False where the limit leaves no room
+  /// for it and `leaves` bytes more.
+  bool reserve(Record& record, Count leaves = 0);
+  /// Writes a state, whose parts are in memory, to its place and notes it. Values as they are get
+  /// their checksums on the way. Throws as ByteFile::write_at: the place is free again then.
+  void add(Record& record, std::span<const iovec> parts, Team& team);
   /// The same with one that is at `place` in another file, of which little is in memory at a time.
-  bool add(Record& record, FileTier& from, Offset place, Count leaves);
+  void add(const Record& record, FileTier& from, Offset place);
   void read(Offset place, std::span<std::byte> into);  ///< Errc::ebadlog where the file ends
   void drop(std::uint64_t serial);
   void sync();
@@ -86,7 +88,7 @@ class FileTier {
   void read_journal();
   void let_go();
   void keep_those_that_are_there();
-  bool keep(Record& record, Count leaves, const std::function<void()>& write);
+  void keep(const Record& record, const std::function<void()>& write);
   void write(Record& record, std::span<const iovec> parts, Team& team);
   void copy(const Record& record, FileTier& from, Offset place);
   void append(const Entry& entry);

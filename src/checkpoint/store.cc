@@ -331,12 +331,12 @@ void Store::note_push(State& state) {
 /// Waits until there is room. False where nothing can move down to make some.
 bool Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
   const Count bytes = draft.record.bytes;
-  while (held_ + bytes > memory_) {
+  while (!memory_has_room(draft.record.id.kind, bytes)) {
     tell_failure();
     const StatePtr next = to_move();
-    if (!next && !moving_ && !decoding_) return false;
+    if (!next && moving_ == 0 && !decoding_) return false;
     if (!thread_.joinable()) {
-      move_down(lock, next);
+      move_down(lock, next, team_);
       continue;
     }
     ++account_[Account::waits];
@@ -350,7 +350,7 @@ bool Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
   lock.unlock();
   const auto failed = attempt_to([&] {
     for (std::size_t i = 0; i < draft.pieces.size(); ++i) {
-      const iovec& piece = draft.pieces[i];
+      const iovec piece = draft.pieces[i];
       RawBytes& own = draft.owned[i];
       if (own.empty()) {
         const auto fits = std::find_if(spare.begin(), spare.end(), [&](const RawBytes& bytes) {
@@ -361,6 +361,7 @@ bool Store::keep_in_memory(Lock& lock, State& state, Draft& draft) {
         append(own, bytes_at(piece.iov_base, static_cast<Count>(piece.iov_len)));
       }
       own.shrink_to_fit();
+      draft.pieces[i].iov_base = own.data();  // who tries again takes it from there
     }
   });
   lock.lock();
@@ -393,27 +394,29 @@ void Store::set_aside(std::vector<RawBytes> memory) {
 Tier Store::keep_draft(Lock& lock, Draft& draft) {
   for (bool moves = true; moves;) {
     const Count moved = account_[Account::moved_down];
-    moves = moving_;
+    moves = moving_ > 0;
     lock.unlock();
-    const auto tier = keep_in_files(draft.record, Tier::fast, [&](FileTier& to, Count leaves) {
-      return to.add(draft.record, draft.pieces, team_, leaves);
-    });
+    const auto tier = keep_in_files(
+        draft.record, Tier::fast, [&](FileTier& to) { to.add(draft.record, draft.pieces, team_); });
     lock.lock();
     if (tier) return *tier;
-    moves = moves || moving_ || account_[Account::moved_down] != moved;
-    wait_until(lock, [&] { return !moving_; });
+    moves = moves || moving_ > 0 || account_[Account::moved_down] != moved;
+    wait_until(lock, [&] { return moving_ == 0; });
   }
   throw_no_room(draft.record.id);
 }
 
 /// Into the first tier from `first` on that has room and takes it; nothing where none has room.
-std::optional<Tier> Store::keep_in_files(const Record& record, Tier first, const AddTo& add) {
+std::optional<Tier> Store::keep_in_files(Record& record, Tier first, const AddTo& add) {
   std::optional<Error> failed;
   std::vector<Tier> last;  // those that were full: perhaps they are no more
   const auto keeps = [&](Tier tier) {
     bool kept = false;
-    const Count leaves = record.id.kind == Kind::state ? left_for_adjoint(tier) : 0;
-    return attempt_into(failed, [&] { kept = add(*files(tier), leaves); }) && kept;
+    return attempt_into(failed,
+                        [&] {
+                          if ((kept = reserve(tier, record))) add(*files(tier));
+                        }) &&
+           kept;
   };
   for (const Tier tier : {Tier::fast, Tier::directory}) {
     if (tier < first || !files(tier)) continue;
@@ -428,13 +431,25 @@ std::optional<Tier> Store::keep_in_files(const Record& record, Tier first, const
   return std::nullopt;
 }
 
-Count Store::left_for_adjoint(Tier tier) const {
+/// What is left for the adjoint is of the moment that the room is taken at: then nobody drops one.
+bool Store::reserve(Tier tier, Record& record) {
   const Lock lock(mutex_);
-  std::vector<Count> free = rooms(false);
-  const std::size_t its = index_of(tier);
+  const bool leaves = record.id.kind == Kind::state;
+  return files(tier)->reserve(record, leaves ? left_for_adjoint(tier, false) : 0);
+}
+
+Count Store::left_for_adjoint(Tier tier, bool known) const {
+  Rooms free = rooms(known);
+  const auto its = static_cast<std::size_t>(tier);
   const Count all = free[its];
   leave_room_for_adjoint(free);
   return all - free[its];
+}
+
+/// A state of the model leaves those of the adjoint theirs.
+bool Store::memory_has_room(Kind kind, Count bytes) const {
+  const Count leaves = kind == Kind::state ? left_for_adjoint(Tier::memory, true) : 0;
+  return held_ + leaves + bytes <= memory_;
 }
 
 void Store::end() {
@@ -504,7 +519,7 @@ void Store::forget(const StatePtr& state) {
 void Store::expect(std::vector<Count> steps) {
   const Lock lock(mutex_);
   expected_.assign(steps.begin(), steps.end());
-  backwards_ = true;
+  backwards_ = !draft_;  // what is being written has the memory of what is decoded ahead
   wake_.notify_all();
 }
 
@@ -534,43 +549,57 @@ Count Store::raw_bytes() const {
 
 std::vector<Count> Store::free_bytes() {
   Lock lock(mutex_);
-  changed_.wait(lock, [&] { return !moving_; });
-  std::vector<Count> free = rooms(true);
+  changed_.wait(lock, [&] { return moving_ == 0; });
+  Rooms free = rooms(true);
   leave_room_for_adjoint(free);
-  return free;
+  std::vector<Count> there(free.begin(), free.end());
+  std::erase_if(there, [](Count room) { return room < 0; });
+  return there;
 }
 
-/// Of each tier that there is. `known`: as far as writes have shown; else as far as limits go.
-std::vector<Count> Store::rooms(bool known) const {
-  std::vector<Count> free{std::max<Count>(memory_ - held_, 0)};
-  for (const FileTier* tier : {fast_.get(), directory_.get()})
-    if (tier) free.push_back(known ? tier->room() : tier->limit() - tier->used());
-  return free;
-}
-
-std::size_t Store::index_of(Tier tier) const {
-  return tier == Tier::directory && !fast_ ? 1 : static_cast<std::size_t>(tier);
+/// `known`: as far as writes have shown; else as far as limits go.
+Store::Rooms Store::rooms(bool known) const {
+  const auto of = [&](const FileTier* tier) -> Count {
+    if (!tier) return -1;
+    return std::max<Count>(known ? tier->room() : tier->limit() - tier->used(), 0);
+  };
+  return {std::max<Count>(memory_ - held_, 0), of(fast_.get()), of(directory_.get())};
 }
 
 /// Two states of the adjoint, as a new one is there before the old one goes, may take as much as
 /// their values do.
-void Store::leave_room_for_adjoint(std::vector<Count>& free) const {
-  std::vector<StateInfo> kept;
-  Count most = 0;
+void Store::leave_room_for_adjoint(Rooms& free) const {
+  Count kept = 0, most = 0;
   for (const auto& [id, state] : states_) {
     if (id.kind != Kind::adjoint) continue;
-    kept.push_back(info_of(*state));
-    most = std::max(most, kept.back().raw_bytes);
+    ++kept;
+    most = std::max(most, info_of(*state).raw_bytes);
   }
-  if (kept.empty()) return;
+  if (kept == 0) return;
   const auto leave = [](Count& room, Count bytes) {
     room = std::max<Count>(room - std::max<Count>(bytes, 0), 0);
   };
-  for (const StateInfo& state : kept) leave(free[index_of(state.tier)], most - state.bytes);
-  for (std::size_t there = kept.size(); there < 2; ++there) {
+  for (const auto& [id, state] : states_)
+    if (id.kind == Kind::adjoint)
+      leave(free[static_cast<std::size_t>(state->tier)], most - state->record.bytes);
+  for (; kept < 2; ++kept) {
     const auto slowest =
         std::find_if(free.rbegin(), free.rend(), [&](Count room) { return room >= most; });
     leave(slowest != free.rend() ? *slowest : *std::max_element(free.begin(), free.end()), most);
+  }
+}
+
+/// As keep_draft() does, once what moves has left its room.
+void Store::bring_to_files(Lock& lock, const StatePtr& state) {
+  while (state->tier == Tier::memory) {
+    const Count moved = account_[Account::moved_down];
+    const bool moves = moving_ > 0;
+    move_down(lock, state, team_);
+    tell_failure();
+    if (state->tier != Tier::memory) return;
+    if (!moves && moving_ == 0 && account_[Account::moved_down] == moved)
+      throw_no_room(state->record.id);
+    wait_until(lock, [&] { return moving_ == 0 && !state->busy; });
   }
 }
 
@@ -583,9 +612,7 @@ void Store::sync() {
     for (const auto& [id, state] : states_) all.push_back(state);
     for (const StatePtr& state : all) {
       wait_for(lock, *state);
-      if (state->tier == Tier::memory) move_down(lock, state);
-      tell_failure();
-      if (state->tier == Tier::memory) throw_no_room(state->record.id);
+      bring_to_files(lock, state);
     }
     discard_stale();
     // What moves from here on is brought to the device before it leaves its tier.

@@ -163,18 +163,20 @@ class Store {
   void note_size(const Record& record);
   void note_push(State& state);
   bool keep_in_memory(Lock& lock, State& state, Draft& draft);
-  using AddTo = std::function<bool(FileTier&, Count leaves)>;
+  using AddTo = std::function<void(FileTier&)>;
   Tier keep_draft(Lock& lock, Draft& draft);
-  std::optional<Tier> keep_in_files(const Record& record, Tier first, const AddTo& add);
+  std::optional<Tier> keep_in_files(Record& record, Tier first, const AddTo& add);
+  bool reserve(Tier tier, Record& record);
   void forget(const StatePtr& state);
   void discard(Tier tier, std::uint64_t serial);
   void discard_stale();
   void leave_memory(State& state);
   void set_aside(std::vector<RawBytes> memory);
-  std::vector<Count> rooms(bool known) const;
-  std::size_t index_of(Tier tier) const;
-  Count left_for_adjoint(Tier tier) const;
-  void leave_room_for_adjoint(std::vector<Count>& free) const;
+  using Rooms = std::array<Count, 3>;  ///< by tier; below 0: there is none
+  Rooms rooms(bool known) const;
+  Count left_for_adjoint(Tier tier, bool known) const;
+  void leave_room_for_adjoint(Rooms& free) const;
+  bool memory_has_room(Kind kind, Count bytes) const;
 
   StatePtr find(StateId id) const;
   static StateInfo info_of(const State& state);
@@ -190,7 +192,8 @@ class Store {
   void work();
   StatePtr to_move() const;
   StatePtr to_decode() const;
-  void move_down(Lock& lock, const StatePtr& state);
+  void move_down(Lock& lock, const StatePtr& state, Team& team);
+  void bring_to_files(Lock& lock, const StatePtr& state);
   void decode_ahead(Lock& lock, const StatePtr& state);
   bool has_memory_ahead(Lock& lock, Count made, Count more, Count all);
   StatePtr wanted_last(Tier tier) const;
@@ -230,12 +233,13 @@ class Store {
   bool backwards_ = false;  ///< the last thing that was done was not a push
   bool popped_ = false;     ///< but a pop: the next one is likely to be one, too
   std::optional<Ahead> ahead_;
-  Count left_ahead_ = 0;                    ///< bytes of reading_ahead_ that were not taken yet
-  std::optional<Error> failed_;             ///< of the thread, and nobody has been told
-  bool moving_ = false, decoding_ = false;  ///< what goes on beside
+  Count left_ahead_ = 0;         ///< bytes of reading_ahead_ that were not taken yet
+  std::optional<Error> failed_;  ///< of the thread, and nobody has been told
+  int moving_ = 0;               ///< states that move: the thread's, and one of a sync
+  bool decoding_ = false;        ///< beside the program
   bool stopping_ = false;
   Account account_;
-  Team team_beside_;  ///< the thread's
+  Team team_beside_;  ///< the thread's; team_ is the program's
   std::thread thread_;
 };
 

@@ -160,7 +160,8 @@ TEST(CheckpointStore, of_a_state_that_is_in_two_tiers_the_later_one_holds) {
       Team team(1);
       encode(record.parts[0], {}, std::as_bytes(std::span(&value, 1)), team);
       const iovec piece{&value, sizeof value};
-      EXPECT_TRUE(tier.add(record, {&piece, 1}, team));
+      EXPECT_TRUE(tier.reserve(record));
+      tier.add(record, {&piece, 1}, team);
     }
     for (int opening = 0; opening < 2; ++opening) {
       double value = 0;
@@ -958,6 +959,149 @@ TEST(CheckpointStore, states_of_the_model_leave_those_of_the_adjoint_their_room)
     }
     store.close(false);
   }
+}
+
+// Whatever files have: what lies in memory may be all that an adjoint's next state finds room in.
+TEST(CheckpointStore, states_of_the_model_leave_those_of_the_adjoint_their_room_in_memory) {
+  struct Case {
+    Count fast, directory, states;
+  };
+  for (const Case& c : {Case{-1, 1, 1}, Case{-1, 4000, 1}, Case{-1, 12'000, 2}, Case{-1, 20'000, 3},
+                        Case{6000, 4000, 1}, Case{9000, 17'000, 4}}) {
+    SCOPED_TRACE("limits " + std::to_string(c.fast) + ", " + std::to_string(c.directory));
+    const Folder folder;
+    Method method = folder.method(30'000, c.fast);
+    method.checkpoint_dir_bytes = c.directory;
+    Model model;  // 8000 bytes a state
+    Store store({}, "run", method);
+    model.declare(store);
+    std::vector<std::byte> adjoint(9000);
+    const auto keep = [&](Count step) {
+      store.begin_write({Kind::adjoint, step});
+      store.put_bytes("adjoint", adjoint);
+      store.end();
+    };
+    keep(100);
+    Count states = 0;
+    for (; !attempt_to([&] { store.push({Kind::state, states}); }); ++states) ASSERT_LT(states, 9);
+    EXPECT_EQ(states, c.states);
+    for (Count left = 99; left > 90; --left) {
+      ASSERT_EQ(code_of([&] { keep(left); }), Errc::ok) << left;
+      EXPECT_EQ(code_of([&] { store.push({Kind::state, 50}); }), Errc::eno_space);
+      store.drop({Kind::adjoint, left + 1});
+      EXPECT_EQ(code_of([&] { store.push({Kind::state, 50}); }), Errc::eno_space);
+    }
+    store.close(false);
+  }
+}
+
+// What is kept first, zeros, says how large the later ones may be, not how large it is itself.
+TEST(CheckpointStore, states_of_the_adjoint_have_room_as_large_as_their_values) {
+  for (const bool memory : {false, true}) {
+    const Folder folder;
+    Method method = folder.method(memory ? 40'000 : 0);
+    method.checkpoint_dir_bytes = memory ? 1 : 40'000;
+    Model model;  // 8000 bytes a state
+    Store store({}, "run", method);
+    model.declare(store);
+    std::vector<std::uint8_t> adjoint(16'000);
+    const auto keep = [&](Count step) {
+      store.begin_write({Kind::adjoint, step});
+      store.put("adjoint", Type::uint8, {std::ssize(adjoint)}, "zstd:1", adjoint.data());
+      store.end();
+    };
+    keep(100);
+    EXPECT_LT(store.info({Kind::adjoint, 100}).bytes, 1000);
+    EXPECT_EQ(code_of([&] { store.push({Kind::state, 0}); }), Errc::ok);
+    EXPECT_EQ(code_of([&] { store.push({Kind::state, 1}); }), Errc::eno_space);
+    std::mt19937 random(1);
+    for (std::uint8_t& value : adjoint) value = static_cast<std::uint8_t>(random());
+    for (Count left = 99; left > 90; --left) {
+      ASSERT_EQ(code_of([&] { keep(left); }), Errc::ok) << left;
+      store.drop({Kind::adjoint, left + 1});
+      EXPECT_EQ(code_of([&] { store.push({Kind::state, 1}); }), Errc::eno_space);
+    }
+    store.close(false);
+  }
+}
+
+// Both have threads that share their work, and some of these come late.
+TEST(CheckpointStore, a_sync_moves_states_while_others_are_decoded_ahead) {
+  const Folder folder;
+  Method method = folder.method(7 << 20);
+  method.codec_threads = 8;
+  Store store({}, "run", method);
+  const std::vector<std::byte> tape(8 << 20, std::byte{7});  // in files at once
+  store.begin_write({Kind::state, 9});
+  store.put_bytes("tape", tape);
+  store.end();
+  Model model((2 << 20) / sizeof(double));
+  model.declare(store);
+  for (int round = 0; round < 20; ++round) {
+    for (Count step = 0; step < 3; ++step) {
+      model.set(step);
+      store.push({Kind::state, step});
+    }
+    store.expect({9});
+    std::this_thread::sleep_for(std::chrono::microseconds(round % 8 * 100));
+    store.sync();
+    for (Count step = 0; step < 3; ++step) {
+      ASSERT_EQ(store.info({Kind::state, step}).tier, Tier::directory);
+      store.peek({Kind::state, step});
+      ASSERT_TRUE(model.is(step));
+      store.drop({Kind::state, step});
+    }
+  }
+  store.close(false);
+}
+
+// A sync moves states, and the thread does so, too.
+TEST(CheckpointStore, room_is_told_once_no_state_counts_twice) {
+  constexpr Count large = 8 << 20, small = 1 << 20, directory = 64 << 20;
+  const Folder folder;
+  for (int round = 0; round < 20; ++round) {
+    const auto keep = [](Store& store, Count step, Count size) {
+      store.begin_write({Kind::state, step});
+      store.put_bytes("bytes", std::vector<std::byte>(static_cast<std::size_t>(size)));
+      store.end();
+    };
+    {
+      Store before({}, "run", folder.method(0, 2 * large));
+      keep(before, 0, large);
+      before.close(true);
+    }
+    Method method = folder.method(small, large);
+    method.checkpoint_dir_bytes = directory;
+    Store store({}, "run", method);
+    keep(store, 1, small);  // for one more the thread moves the first one
+    store.sync();
+    const std::vector<Count> free = store.free_bytes();
+    Count in_files = 0;
+    for (const StateInfo& state : store.list()) in_files += state.bytes;
+    ASSERT_EQ(free[1] + free[2] + in_files, large + directory) << round;
+    store.close(false);
+  }
+}
+
+TEST(CheckpointStore, what_is_expected_while_a_state_is_written_is_decoded_later) {
+  const Folder folder;
+  Store store({}, "run", folder.method(20'000));
+  const auto keep = [&](Count step, std::size_t size) {
+    store.begin_write({Kind::state, step});
+    store.put_bytes("bytes", std::vector<std::byte>(size));
+    if (step == 2) {
+      store.expect({0});
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    store.end();
+  };
+  keep(0, 8000);
+  keep(1, 8000);
+  keep(2, 16'000);
+  EXPECT_EQ(store.account()[Account::in_memory], 3);  // others have moved for the last one
+  store.peek({Kind::state, 0});
+  EXPECT_EQ(store.decoded_ahead(), 0);
+  store.close(false);
 }
 
 TEST(CheckpointStore, what_memory_has_no_room_for_goes_to_files_though_nothing_can_move_there) {

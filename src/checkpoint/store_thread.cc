@@ -13,7 +13,7 @@ void Store::work() {
   Lock lock(mutex_);
   while (!stopping_) {
     if (const StatePtr state = to_move())
-      move_down(lock, state);
+      move_down(lock, state, team_beside_);
     else if (const StatePtr next = to_decode())
       decode_ahead(lock, next);
     else
@@ -51,10 +51,10 @@ Store::StatePtr Store::wanted_last(Tier tier) const {
 }
 
 bool Store::has_room_below(const State& state) const {
-  std::vector<Count> free = rooms(false);
+  Rooms free = rooms(false);
   if (state.record.id.kind == Kind::state) leave_room_for_adjoint(free);
-  return std::any_of(free.begin() + static_cast<std::ptrdiff_t>(index_of(state.tier)) + 1,
-                     free.end(), [&](Count room) { return state.record.bytes <= room; });
+  return std::any_of(free.begin() + static_cast<std::ptrdiff_t>(state.tier) + 1, free.end(),
+                     [&](Count room) { return state.record.bytes <= room; });
 }
 
 /// A state of a tier in which one more like the last would find no room.
@@ -65,31 +65,32 @@ Store::StatePtr Store::to_move() const {
   };
   if (fast_ && needed_ > fast_->room())
     if (StatePtr state = if_it_fits(wanted_last(Tier::fast))) return state;
-  return held_ + needed_ > memory_ ? if_it_fits(wanted_last(Tier::memory)) : nullptr;
+  if (memory_has_room(Kind::state, needed_)) return nullptr;
+  return if_it_fits(wanted_last(Tier::memory));
 }
 
-void Store::move_down(Lock& lock, const StatePtr& state) {
-  state->busy = moving_ = true;
+void Store::move_down(Lock& lock, const StatePtr& state, Team& team) {
+  state->busy = true;
+  ++moving_;
   const Tier from = state->tier;
-  Record record = state->record;
+  Record record;
   std::optional<Tier> to;  // none: what room there was has been taken, and the state stays
   lock.unlock();
   auto failed = attempt_to([&] {
+    record = state->record;
     {
       const Lock again(mutex_);
       discard_stale();  // a copy of this state may be among them
     }
     if (from != Tier::memory) {
-      to = keep_in_files(record, Tier::directory, [&](FileTier& tier, Count leaves) {
-        return tier.add(record, *files(from), state->record.place, leaves);
+      to = keep_in_files(record, Tier::directory, [&](FileTier& tier) {
+        tier.add(record, *files(from), state->record.place);
       });
       return;
     }
     std::vector<iovec> parts;
     for (RawBytes& part : state->memory) parts.push_back({part.data(), part.size()});
-    to = keep_in_files(record, Tier::fast, [&](FileTier& tier, Count leaves) {
-      return tier.add(record, parts, team_beside_, leaves);
-    });
+    to = keep_in_files(record, Tier::fast, [&](FileTier& tier) { tier.add(record, parts, team); });
   });
   lock.lock();
   // A sync has told of it: it is on the device at its new place before it leaves the old one.
@@ -109,7 +110,8 @@ void Store::move_down(Lock& lock, const StatePtr& state) {
       discard(from, state->record.serial);
   }
   keep_first(failed_, std::move(failed));
-  state->busy = moving_ = false;
+  state->busy = false;
+  --moving_;
   changed_.notify_all();
 }
 

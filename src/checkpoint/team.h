@@ -10,8 +10,8 @@
 
 namespace forebay::checkpoint {
 
-/// The caller and threads that live as long as there is something to share, each with a workspace
-/// for codecs. Of one caller at a time.
+/// The caller and threads that it starts for what it shares, each with a workspace for codecs; one
+/// that finds nothing left to do is waited for at the next call. Of one caller at a time.
 class Team {
  public:
   explicit Team(std::size_t members) : workspaces_(members) {}
