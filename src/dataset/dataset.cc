@@ -78,9 +78,9 @@ std::string look_at(const Comm& comm, const std::string& path) {
   return entry ? entry->name : "";
 }
 
-/// Rank 0 looks, unless it has to look later.
-bool may_have_logs(const Comm& comm, const std::string& path, bool exclusive = false) {
-  return exclusive || (comm.is_root() && has_leftover_logs(path));
+/// Rank 0 looks.
+bool may_have_logs(const Comm& comm, const std::string& path) {
+  return comm.is_root() && has_leftover_logs(path);
 }
 
 /// A file is what it is, whatever hints say: they are for those that are created. What no container
@@ -121,7 +121,7 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
                                          bool no_clobber, const HintMap& hints, bool may_be_later) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
     Arguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
-    arguments.logs = may_have_logs(comm, strip_prefix(path), no_clobber);
+    arguments.logs = !no_clobber && may_have_logs(comm, strip_prefix(path));
     Method method = shared_method(comm, path, arguments);
     begin_new(ds, comm, path, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
               std::move(method), arguments.logs, may_be_later, made);
@@ -131,7 +131,7 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
 std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
                                             bool no_clobber, const Method& method) {
   return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
-    begin_new(ds, comm, path, version, no_clobber, method, true, false, made);
+    begin_new(ds, comm, path, version, no_clobber, method, !no_clobber, false, made);
   });
 }
 
@@ -141,7 +141,7 @@ void Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const st
   check_layouts(path, method);
   ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
   ds->schema_.version = version;
-  if (logs && !exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+  if (logs) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
   ds->created_ = ds->changed_ = true;
   ds->use_container();
   ds->container_->create(exclusive, may_be_later, made);
