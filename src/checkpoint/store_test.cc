@@ -933,6 +933,21 @@ TEST(CheckpointStore, states_of_the_adjoint_have_room_beside_those_that_fill_it)
   }
 }
 
+void keep_adjoint(Store& store, Count step) {
+  const std::vector<std::byte> adjoint(9000);
+  store.begin_write({Kind::adjoint, step});
+  store.put_bytes("adjoint", adjoint);
+  store.end();
+}
+
+/// Pushes states until one is refused.
+Count states_with_room(Store& store) {
+  Count states = 0;
+  while (states < 9 && !attempt_to([&] { store.push({Kind::state, states}); })) ++states;
+  EXPECT_LT(states, 9);
+  return states;
+}
+
 TEST(CheckpointStore, states_of_the_model_leave_those_of_the_adjoint_their_room) {
   for (const Count fast : {-1, 17'000}) {
     const Folder folder;
@@ -941,19 +956,11 @@ TEST(CheckpointStore, states_of_the_model_leave_those_of_the_adjoint_their_room)
     Model model;  // 8000 bytes a state
     Store store({}, "run", method);
     model.declare(store);
-    std::vector<std::byte> adjoint(9000);
-    const auto keep = [&](Count step) {
-      store.begin_write({Kind::adjoint, step});
-      store.put_bytes("adjoint", adjoint);
-      store.end();
-    };
-    keep(100);
-    Count states = 0;
+    keep_adjoint(store, 100);
     // Whoever asks no schedule is told, whatever the thread has moved.
-    for (; !attempt_to([&] { store.push({Kind::state, states}); }); ++states) ASSERT_LT(states, 9);
-    EXPECT_EQ(states, fast < 0 ? 3 : 5);
+    EXPECT_EQ(states_with_room(store), fast < 0 ? 3 : 5);
     for (Count left = 99; left > 90; --left) {
-      keep(left);
+      keep_adjoint(store, left);
       store.drop({Kind::adjoint, left + 1});
       EXPECT_EQ(code_of([&] { store.push({Kind::state, 50}); }), Errc::eno_space);
     }
@@ -975,18 +982,10 @@ TEST(CheckpointStore, states_of_the_model_leave_those_of_the_adjoint_their_room_
     Model model;  // 8000 bytes a state
     Store store({}, "run", method);
     model.declare(store);
-    std::vector<std::byte> adjoint(9000);
-    const auto keep = [&](Count step) {
-      store.begin_write({Kind::adjoint, step});
-      store.put_bytes("adjoint", adjoint);
-      store.end();
-    };
-    keep(100);
-    Count states = 0;
-    for (; !attempt_to([&] { store.push({Kind::state, states}); }); ++states) ASSERT_LT(states, 9);
-    EXPECT_EQ(states, c.states);
+    keep_adjoint(store, 100);
+    EXPECT_EQ(states_with_room(store), c.states);
     for (Count left = 99; left > 90; --left) {
-      ASSERT_EQ(code_of([&] { keep(left); }), Errc::ok) << left;
+      ASSERT_EQ(code_of([&] { keep_adjoint(store, left); }), Errc::ok) << left;
       EXPECT_EQ(code_of([&] { store.push({Kind::state, 50}); }), Errc::eno_space);
       store.drop({Kind::adjoint, left + 1});
       EXPECT_EQ(code_of([&] { store.push({Kind::state, 50}); }), Errc::eno_space);
