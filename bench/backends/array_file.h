@@ -21,7 +21,7 @@ struct ArrayStorage {
   std::string codec;
   /// HDF5: one H5Dwrite_multi for all variables in place of one H5Dwrite a variable.
   bool one_call = false;
-  /// HDF5: independent transfers in place of collective ones.
+  /// Independent transfers in place of collective ones; with PnetCDF's interface blocking ones.
   bool independent = false;
   /// PnetCDF's interface: one blocking collective call a variable in place of posting all of them
   /// and one wait_all.
@@ -45,7 +45,7 @@ class ArrayFile {
   virtual void define(std::span<const ArrayVariable> variables) = 0;
   /// Looks all variables up in a file that exists.
   virtual void find(std::span<const ArrayVariable> variables) = 0;
-  /// One block for each variable, in their order on every rank.
+  /// One block for each variable, in their order on every rank; of one variable any block.
   virtual void write(std::span<const ArrayBlock> blocks) = 0;
   virtual void read(std::span<const ArrayBlock> blocks) = 0;
   virtual void close() = 0;

@@ -6,9 +6,12 @@
 #include "backends/workload_metadata_hdf5.h"
 #include "driver/command.h"
 #include "workloads/workload_arrays.h"
+#include "workloads/workload_blocks.h"
 
 namespace forebay::bench {
 namespace {
+
+using Shape = BlockOptions::Shape;
 
 struct Options {
   bool one_call = false;
@@ -17,6 +20,8 @@ struct Options {
   ArrayCommand arrays;
   E3smCommand e3sm;
   ReadOptions e3sm_read;
+  BlockOptions ior_strided = usual_blocks(Shape::IorStrided);
+  BlockOptions ior_contiguous = usual_blocks(Shape::IorContiguous);
   FlashIoCommand flash_io;
   MetadataHdf5Options metadata;
 };
@@ -51,6 +56,13 @@ void add_workloads(CLI::App& app, Command& c) {
         return std::make_unique<ArrayWorkload>(std::move(pattern), with_transfer(arrays.storage, o),
                                                team, arrays.read);
       });
+  const auto make_blocks = [](const BlockOptions& blocks, const Team& team) {
+    return std::make_unique<BlockWorkload>(blocks, team);
+  };
+  add_block_workload(app, c, "ior-strided", "IOR, one segment: transfers fill a block",
+                     o.ior_strided, make_blocks);
+  add_block_workload(app, c, "ior-contiguous", "IOR, segments of one transfer a rank",
+                     o.ior_contiguous, make_blocks);
   add_flash_io_workload(app, c, o.flash_io);
   CLI::App* e3sm =
       add_e3sm_workload(app, c, o.e3sm, [](const E3smOptions& options, const Team& team) {

@@ -34,6 +34,7 @@ class PnetcdfFile final : public ArrayFile {
     variables_ = variables;
     for (const ArrayVariable& variable : variables) define_variable(variable);
     check(ncmpi_enddef(ncid_), "enddef");
+    begin_transfers();
   }
 
   void find(std::span<const ArrayVariable> variables) override {
@@ -42,13 +43,22 @@ class PnetcdfFile final : public ArrayFile {
       check(ncmpi_inq_varid(ncid_, variable.name.c_str(), &var_ids_.emplace_back()),
             variable.name.c_str());
     }
+    begin_transfers();
   }
 
   void write(std::span<const ArrayBlock> blocks) override { transfer(blocks, true); }
   void read(std::span<const ArrayBlock> blocks) override { transfer(blocks, false); }
-  void close() override { check(ncmpi_close(ncid_), "close"); }
+
+  void close() override {
+    if (storage_.independent) check(ncmpi_end_indep_data(ncid_), "end_indep_data");
+    check(ncmpi_close(ncid_), "close");
+  }
 
  private:
+  void begin_transfers() {
+    if (storage_.independent) check(ncmpi_begin_indep_data(ncid_), "begin_indep_data");
+  }
+
   // Dimensions have their place and length as name, so that variables of one shape share them.
   int dimension(std::size_t place, MPI_Offset length) {
     const std::string name = "d" + std::to_string(place) + "_" + std::to_string(length);
@@ -95,21 +105,25 @@ class PnetcdfFile final : public ArrayFile {
     const MPI_Offset* start = block.box.start.data();
     const MPI_Offset* count = block.box.count.data();
     int status = NC_NOERR;
-    const auto call = [&](auto* data, auto put_vara_all, auto get_vara_all) {
-      status = put ? put_vara_all(ncid_, id, start, count, data)
-                   : get_vara_all(ncid_, id, start, count, data);
+    const auto call = [&](auto* data, auto put_all, auto get_all, auto put_own, auto get_own) {
+      if (put) {
+        status = (storage_.independent ? put_own : put_all)(ncid_, id, start, count, data);
+      } else {
+        status = (storage_.independent ? get_own : get_all)(ncid_, id, start, count, data);
+      }
     };
     switch (variables_[block.variable].type) {
       case Element::Int:
-        call(reinterpret_cast<int*>(block.data), ncmpi_put_vara_int_all, ncmpi_get_vara_int_all);
+        call(reinterpret_cast<int*>(block.data), ncmpi_put_vara_int_all, ncmpi_get_vara_int_all,
+             ncmpi_put_vara_int, ncmpi_get_vara_int);
         break;
       case Element::Float:
         call(reinterpret_cast<float*>(block.data), ncmpi_put_vara_float_all,
-             ncmpi_get_vara_float_all);
+             ncmpi_get_vara_float_all, ncmpi_put_vara_float, ncmpi_get_vara_float);
         break;
       case Element::Double:
         call(reinterpret_cast<double*>(block.data), ncmpi_put_vara_double_all,
-             ncmpi_get_vara_double_all);
+             ncmpi_get_vara_double_all, ncmpi_put_vara_double, ncmpi_get_vara_double);
         break;
     }
     check(status, variables_[block.variable].name.c_str());

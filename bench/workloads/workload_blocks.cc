@@ -1,10 +1,6 @@
 #include "workloads/workload_blocks.h"
 
-#include <algorithm>
 #include <cstring>
-#include <stdexcept>
-
-#include "backends/backend.h"
 
 namespace forebay::bench {
 namespace {
@@ -18,18 +14,32 @@ using Shape = BlockOptions::Shape;
 
 BlockWorkload::BlockWorkload(const BlockOptions& options, const Team& team)
     : options_(options), team_(team), shape_(options, team.size) {
-  for (MPI_Offset call = 0; call < shape_.writes(); ++call)
-    boxes_.push_back(shape_.written(team_.rank, call));
+  variable_ = {"x", shape_.is_double() ? Element::Double : Element::Float, shape_.dims(), {}};
+  storage_.blocking = true;
+  storage_.independent = options.independent;
+  for (MPI_Offset call = 0; call < shape_.writes(); ++call) {
+    written_.push_back({0, shape_.written(team_.rank, call)});
+    add_runs(written_.back().box);
+  }
   for (MPI_Offset call = 0; call < shape_.reads(); ++call)
-    read_boxes_.push_back(shape_.read(team_.rank, call));
-  for (const Box& box : boxes_) add_runs(box);
-  const auto bytes =
-      elements_ * static_cast<std::int64_t>(shape_.is_double() ? sizeof(double) : sizeof(float));
+    read_.push_back({0, shape_.read(team_.rank, call)});
+  const std::int64_t bytes = elements_ * static_cast<std::int64_t>(size_of(variable_.type));
   buffer_.resize(static_cast<std::size_t>(bytes));
+  take_places(written_);
+  take_places(read_);
   amounts_.bytes = team_.sum(bytes);
   amounts_.pieces = team_.sum(static_cast<std::int64_t>(runs_.size()));
-  amounts_.requests = team_.sum(static_cast<std::int64_t>(boxes_.size()));
+  amounts_.requests = team_.sum(static_cast<std::int64_t>(written_.size()));
   amounts_.own_data_bytes = team_.max(bytes);
+}
+
+// The buffer has the blocks one after the other.
+void BlockWorkload::take_places(std::vector<ArrayBlock>& blocks) {
+  std::byte* at = buffer_.data();
+  for (ArrayBlock& block : blocks) {
+    block.data = at;
+    at += static_cast<std::size_t>(block.box.elements()) * size_of(variable_.type);
+  }
 }
 
 void BlockWorkload::add_runs(const Box& box) {
@@ -76,65 +86,24 @@ std::int64_t BlockWorkload::verify() {
 }
 
 void BlockWorkload::write(const std::string& path, MPI_Info info, Phases& phases) {
-  int ncid = 0;
-  int varid = 0;
-  check(ncmpi_create(team_.comm, path.c_str(), NC_CLOBBER | NC_64BIT_DATA, info, &ncid), "create");
+  const auto file = create_array_file(path, team_.comm, info, storage_);
   phases.mark("open");
-  const std::vector<MPI_Offset>& dims = shape_.dims();
-  std::vector<int> dim_ids(dims.size());
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    check(ncmpi_def_dim(ncid, ("d" + std::to_string(d)).c_str(), dims[d], &dim_ids[d]), "def_dim");
-  }
-  check(ncmpi_def_var(ncid, "x", shape_.is_double() ? NC_DOUBLE : NC_FLOAT,
-                      static_cast<int>(dims.size()), dim_ids.data(), &varid),
-        "def_var");
-  check(ncmpi_enddef(ncid), "enddef");
+  file->define({&variable_, 1});
   phases.mark("define");
-  transfer(ncid, varid, boxes_, true);
+  for (const ArrayBlock& block : written_) file->write({&block, 1});
   phases.mark("data");
-  check(ncmpi_close(ncid), "close");
+  file->close();
   phases.mark("close");
 }
 
 void BlockWorkload::read(const std::string& path, MPI_Info info, Phases& phases) {
-  int ncid = 0;
-  int varid = 0;
-  check(ncmpi_open(team_.comm, path.c_str(), NC_NOWRITE, info, &ncid), "open");
+  const auto file = open_array_file(path, team_.comm, info, storage_);
   phases.mark("open");
-  check(ncmpi_inq_varid(ncid, "x", &varid), "inq_varid");
-  transfer(ncid, varid, read_boxes_, false);
+  file->find({&variable_, 1});
+  for (const ArrayBlock& block : read_) file->read({&block, 1});
   phases.mark("data");
-  check(ncmpi_close(ncid), "close");
+  file->close();
   phases.mark("close");
-}
-
-void BlockWorkload::transfer(int ncid, int varid, const std::vector<Box>& boxes, bool put) {
-  if (options_.independent) check(ncmpi_begin_indep_data(ncid), "begin_indep_data");
-  std::byte* at = buffer_.data();
-  for (const Box& box : boxes) {
-    const MPI_Offset* start = box.start.data();
-    const MPI_Offset* count = box.count.data();
-    std::int64_t elements = 1;
-    for (MPI_Offset c : box.count) elements *= c;
-    int status = NC_NOERR;
-    if (options_.independent) {
-      auto* data = reinterpret_cast<double*>(at);
-      status = put ? ncmpi_put_vara_double(ncid, varid, start, count, data)
-                   : ncmpi_get_vara_double(ncid, varid, start, count, data);
-    } else if (shape_.is_double()) {
-      auto* data = reinterpret_cast<double*>(at);
-      status = put ? ncmpi_put_vara_double_all(ncid, varid, start, count, data)
-                   : ncmpi_get_vara_double_all(ncid, varid, start, count, data);
-    } else {
-      auto* data = reinterpret_cast<float*>(at);
-      status = put ? ncmpi_put_vara_float_all(ncid, varid, start, count, data)
-                   : ncmpi_get_vara_float_all(ncid, varid, start, count, data);
-    }
-    check(status, put ? "put_vara_all" : "get_vara_all");
-    at +=
-        static_cast<std::size_t>(elements) * (shape_.is_double() ? sizeof(double) : sizeof(float));
-  }
-  if (options_.independent) check(ncmpi_end_indep_data(ncid), "end_indep_data");
 }
 
 }  // namespace forebay::bench

@@ -1,12 +1,13 @@
 #pragma once
 
-// Regular blocks of one variable (block_shape.h), in blocking collective calls, of which every rank
-// makes as many.
+// Regular blocks of one variable (block_shape.h), in blocking calls, of which every rank makes as
+// many.
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "backends/array_file.h"
 #include "workloads/block_shape.h"
 #include "workloads/pattern.h"
 #include "workloads/workload.h"
@@ -30,13 +31,15 @@ class BlockWorkload final : public Workload {
 
  private:
   void add_runs(const Box& box);
-  void transfer(int ncid, int varid, const std::vector<Box>& boxes, bool put);
+  void take_places(std::vector<ArrayBlock>& blocks);
 
   BlockOptions options_;
   Team team_;
   BlockShape shape_;
-  std::vector<Box> boxes_, read_boxes_;  // one call each
-  std::vector<Run> runs_;                // of all boxes, in buffer order
+  ArrayVariable variable_;
+  ArrayStorage storage_;
+  std::vector<ArrayBlock> written_, read_;  // one call each
+  std::vector<Run> runs_;                   // of all that is written, in buffer order
   std::int64_t elements_ = 0;
   std::vector<std::byte> buffer_;
   Amounts amounts_;

@@ -17,7 +17,12 @@ constexpr Count hole_bytes = 64 << 10;
 // Read at once from an entry; longer pieces are read to where they belong.
 constexpr Count window_bytes = 8 << 20;
 constexpr Count direct_bytes = 64 << 10;
+constexpr Count front_bytes = 4 << 10;
 constexpr std::size_t batch_pieces = 64 << 10;
+// Entries whose data lies within so many bytes of each other in a file are read at once, of so many
+// bytes together, and twice as many with what lies between them.
+constexpr Count near_bytes = 16 << 10;
+constexpr Count near_window = 512 << 10;
 constexpr Count most_filtered = Count{4} << 30;  // no chunk of HDF5 is larger
 
 void copy_piece(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -49,6 +54,22 @@ void check_data(const Entry& entry, Offset begin, std::span<std::byte> data) {
   if (begin != 0 || static_cast<Count>(data.size()) != entry.stored) return;
   if (hash_of(data) != entry.hash)
     damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
+}
+
+Count memory_of(const Pattern& pattern) {
+  return static_cast<Count>(pattern.runs.size() * sizeof(PatternRun) + 512);
+}
+
+/// Whether a box of elements is wanted, and all that lies within these bounds.
+bool has_all_of(const Bounds& wanted, Count elements, const Bounds& bounds) {
+  if (wanted.low.size() != bounds.low.size()) return false;
+  Count volume = 1;
+  for (std::size_t d = 0; d < wanted.low.size(); ++d) {
+    if (bounds.low[d] < wanted.low[d] || bounds.high[d] > wanted.high[d]) return false;
+    volume *= wanted.high[d] - wanted.low[d];  // fits: so many elements' values are in memory
+    if (volume > elements) return false;
+  }
+  return volume == elements;
 }
 
 /// Elements of `wanted` that lie outside the box get the fill value.
@@ -90,9 +111,23 @@ std::vector<std::byte> LogReader::bytes(ByteFile& file, Offset place, Count n) {
   return out;
 }
 
+/// The first of so many bytes: as many as the `least` first say. Few are read in one call.
+template <typename Length>
+std::vector<std::byte> LogReader::beginning(Offset place, Count all, Count least,
+                                            const Length& length_of) {
+  const Count there = std::max(least, file_.size() - std::max<Offset>(place, 0));  // it may be cut
+  auto front = bytes(file_, place, std::min({all, there, front_bytes}));
+  const Count length = length_of(front);
+  if (length > std::ssize(front)) return bytes(file_, place, length);
+  front.resize(static_cast<std::size_t>(length));
+  return front;
+}
+
 void LogReader::set_index(Offset place, Count n) {
-  const Count front = directory_bytes_of(bytes(file_, place, std::min(n, index_front_bytes)), n);
-  directory_ = parse_directory(bytes(file_, place, front), n);
+  directory_ = parse_directory(
+      beginning(place, n, index_front_bytes,
+                [&](std::span<const std::byte> front) { return directory_bytes_of(front, n); }),
+      n);
   index_place_ = place;
   index_ = {};
   forget_lookups();  // they may lack entries that the index has
@@ -122,16 +157,24 @@ void LogReader::ends_early(const Entry& entry) {
               "it was cut, or is not all there yet");
 }
 
+std::vector<std::byte> LogReader::packed_pattern(const PatternRef& ref) {
+  const Offset at = ref.place - section_place_;
+  if (at < 0 || at > std::ssize(section_) || std::ssize(section_) - at < Count{ref.bytes})
+    return bytes(file_, ref.place, ref.bytes);
+  const auto begin = section_.begin() + at;
+  return {begin, begin + ref.bytes};
+}
+
 std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
   if (const auto found = patterns_.find(ref.place); found != patterns_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second.use);
     return found->second.pattern;
   }
-  const auto packed = bytes(file_, ref.place, ref.bytes);
+  const auto packed = packed_pattern(ref);
   if (check_of(packed) != ref.check)
     damaged("the checksum of a selection at byte " + std::to_string(ref.place) + " does not hold");
   auto pattern = std::make_shared<const Pattern>(packer_.unpack(packed));
-  const auto memory = static_cast<Count>(pattern->runs.size() * sizeof(PatternRun) + 512);
+  const Count memory = memory_of(*pattern);
   recent_.push_front(ref.place);
   try {
     patterns_[ref.place] = {pattern, recent_.begin(), memory};
@@ -161,10 +204,15 @@ void LogReader::add_block(const MetadataBlock& block) {
 
 Table LogReader::table_of(const MetadataBlock& block) {
   if (block.bytes == 0) return {};
-  const auto front = bytes(file_, block.place, std::min<Count>(block.bytes, 32));
-  const Count sections = std::max<Count>(0, sections_in(front, block.bytes));
-  const Count length = std::min(block.bytes, table_bytes(sections));
-  return parse_table(bytes(file_, block.place, length), block.bytes);
+  if (last_table_ && last_table_->first == block.place) return last_table_->second;
+  const auto printed =
+      beginning(block.place, block.bytes, table_bytes(0), [&](std::span<const std::byte> front) {
+        const Count sections = std::max<Count>(0, sections_in(front, block.bytes));
+        return std::min(block.bytes, table_bytes(sections));
+      });
+  Table table = parse_table(printed, block.bytes);
+  if (!table.sections.empty()) last_table_.emplace(block.place, table);  // it is finished
+  return table;
 }
 
 void LogReader::for_each_section(std::size_t from, std::size_t to, std::size_t step,
@@ -174,9 +222,11 @@ void LogReader::for_each_section(std::size_t from, std::size_t to, std::size_t s
   for (std::size_t b = from; b < to; ++b)
     for (const SectionPlace& place : table_of(blocks_[b]).sections) {
       if (number++ % step != phase) continue;
-      const Offset at = blocks_[b].place + place.place;
-      use(parse_section(bytes(file_, at, place.bytes), at));
+      section_place_ = blocks_[b].place + place.place;
+      section_ = bytes(file_, section_place_, place.bytes);
+      use(parse_section(section_, section_place_));
     }
+  section_ = {};
 }
 
 std::optional<Bounds> LogReader::bounds(const Section& section, const Entry& entry) {
@@ -395,6 +445,56 @@ void LogReader::fetch_stored(const Entry& entry, Offset skip, std::span<std::byt
   if (file_of(entry).read_at(entry.data + skip, into) != into.size()) ends_early(entry);
 }
 
+/// The data of those of which all is wanted, where several lie close together. What the file does
+/// not have is left to who fetches it alone.
+void LogReader::read_neighbours(std::span<Stored> batch) {
+  std::vector<Stored*> near;
+  for (Stored& one : batch)
+    if (one.whole) near.push_back(&one);
+  const auto begin_of = [](const Stored* one) {
+    return std::pair(one->entry->file, one->entry->data);
+  };
+  std::sort(near.begin(), near.end(),
+            [&](const Stored* a, const Stored* b) { return begin_of(a) < begin_of(b); });
+  struct Run {
+    std::span<Stored* const> members;
+    Count bytes;
+  };
+  std::vector<Run> runs;
+  Count all = 0;
+  for (std::size_t i = 0; i < near.size();) {
+    const Entry& first = *near[i]->entry;
+    Count bytes = first.stored;
+    std::size_t last = i + 1;
+    for (; last < near.size() && near[last]->entry->file == first.file; ++last) {
+      const Entry& next = *near[last]->entry;
+      const Count before = next.data - first.data;
+      if (before - bytes > near_bytes || before > near_window) break;
+      bytes = std::max(bytes, before + next.stored);
+    }
+    const bool has_room = all + bytes <= 2 * near_window;
+    if (last - i > 1 && has_room) runs.push_back({std::span(near).subspan(i, last - i), bytes});
+    if (last - i > 1 && has_room) all += bytes;
+    i = last;
+  }
+  if (runs.empty()) return;
+  neighbours_.resize(static_cast<std::size_t>(all));
+  StepTimer timer(report_, Step::read);
+  auto room = std::span(neighbours_);
+  for (const Run& run : runs) {
+    const Offset begin = run.members.front()->entry->data;
+    const auto to = room.first(static_cast<std::size_t>(run.bytes));
+    room = room.subspan(to.size());
+    const auto got = static_cast<Count>(file_of(*run.members.front()->entry).read_at(begin, to));
+    for (Stored* one : run.members) {
+      const Count at = one->entry->data - begin;
+      if (at + one->entry->stored <= got)
+        one->data =
+            to.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(one->entry->stored));
+    }
+  }
+}
+
 /// What this rank and the others have written since the last flush, in the order in which it would
 /// be read after one.
 bool LogReader::read_pending(const DatasetShape& dataset, const Placed& wanted,
@@ -443,12 +543,29 @@ bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
       needed.push_back(*n);
   }
   std::reverse(needed.begin(), needed.end());
-  for (const std::uint32_t n : needed) {
-    const Entry& entry = lookup.entry(n);
-    if (entry.filtered && entry.data + entry.stored > file_of(entry).size()) ends_early(entry);
-    const auto selected = entry.kind == Kind::cleared ? nullptr : pattern(lookup.ref(n));
-    apply(dataset, entry, selected.get(), wanted, out,
-          [&](Offset skip, std::span<std::byte> into) { fetch_stored(entry, skip, into); });
+  const Count elements = wanted.pattern.elements();
+  for (std::size_t i = 0; i < needed.size();) {
+    // In write order, as many as go together.
+    std::vector<Stored> batch;
+    for (Count memory = 0; i < needed.size() && memory < near_window; ++i) {
+      const Entry& entry = lookup.entry(needed[i]);
+      if (entry.filtered && entry.data + entry.stored > file_of(entry).size()) ends_early(entry);
+      Stored one{&entry, nullptr, false, {}};
+      if (entry.kind != Kind::cleared) one.pattern = pattern(lookup.ref(needed[i]));
+      one.whole =
+          entry.kind == Kind::write && entry.stored < direct_bytes &&
+          (entry.filtered || (base_fits(*one.pattern, entry.base) &&
+                              has_all_of(bounds, elements, bounds_of(*one.pattern, entry.base))));
+      memory += one.whole ? entry.stored + memory_of(*one.pattern) : near_window;
+      batch.push_back(std::move(one));
+    }
+    read_neighbours(batch);
+    for (const Stored& one : batch)
+      apply(dataset, *one.entry, one.pattern.get(), wanted, out,
+            [&](Offset skip, std::span<std::byte> into) {
+              if (one.data.empty()) return fetch_stored(*one.entry, skip, into);
+              std::memcpy(into.data(), one.data.data() + skip, into.size());
+            });
   }
   const bool any = writer != nullptr && read_pending(dataset, wanted, bounds, out, *writer);
   return any || !needed.empty();

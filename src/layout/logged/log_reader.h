@@ -105,7 +105,10 @@ class LogReader {
 
   std::vector<std::byte> bytes(ByteFile& file, Offset place, Count n);
   [[noreturn]] void ends_early(const Entry& entry);
+  template <typename Length>
+  std::vector<std::byte> beginning(Offset place, Count all, Count least, const Length& length_of);
   Table table_of(const MetadataBlock& block);
+  std::vector<std::byte> packed_pattern(const PatternRef& ref);
   void extend(std::size_t from, std::optional<std::uint64_t> only);
   void forget_lookups();
   /// Reads bytes of an entry's data.
@@ -122,6 +125,14 @@ class LogReader {
     Fetch fetch;
   };
   void fetch_stored(const Entry& entry, Offset skip, std::span<std::byte> into);
+  /// An entry of the file on its way to the caller.
+  struct Stored {
+    const Entry* entry;
+    std::shared_ptr<const Pattern> pattern;
+    bool whole;                       ///< all of its data is wanted, and that is little
+    std::span<const std::byte> data;  ///< where it has been read with others'
+  };
+  void read_neighbours(std::span<Stored> batch);
   bool read_pending(const DatasetShape& dataset, const Placed& wanted, const Bounds& bounds,
                     std::span<std::byte> out, const LogWriter& writer);
   void copy_shared(std::span<const Shared> shared, Count element_size, std::span<std::byte> out,
@@ -136,6 +147,9 @@ class LogReader {
   std::span<const std::byte> index_;  // the whole, where it is in memory
   IndexDirectory directory_;
   std::map<std::uint64_t, Lookup> lookups_;
+  std::optional<std::pair<Offset, Table>> last_table_;  // of the block there
+  std::vector<std::byte> section_;                      // in use, and where it is in the file
+  Offset section_place_ = 0;
   // Blocks beyond the index are read once for all datasets while they are few, then for one at a
   // time.
   Count fresh_bytes_ = 0;
@@ -148,7 +162,7 @@ class LogReader {
   std::list<Offset> recent_;  // places of patterns, the last used first
   Count pattern_memory_ = 0;
   std::map<std::uint32_t, std::shared_ptr<ByteFile>> subfiles_;
-  std::vector<std::byte> buffer_;
+  std::vector<std::byte> buffer_, neighbours_;
   std::optional<TailReader> others_;
 };
 

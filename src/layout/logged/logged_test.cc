@@ -214,6 +214,105 @@ class LoggedFileTest {
   std::int32_t fill_ = -1, next_ = 0;
 };
 
+/// One array of `elements` integers, written in small pieces, and flushed.
+class SmallPieces {
+ public:
+  explicit SmallPieces(Count elements) : extents_{elements} {
+    WriterOptions options;
+    writer_.emplace(comm_, file_, space_, std::nullopt, options, nullptr, nullptr, report_);
+  }
+  void write(Offset first, Count count, std::int32_t value) {
+    const std::vector<std::int32_t> values(static_cast<std::size_t>(count), value);
+    const Steps steps{first, count, 1};
+    writer_->write(7, box_pattern(extents_, std::span(&steps, 1)), std::as_bytes(std::span(values)),
+                   false);
+  }
+  void flush() { reader_.add_block(*writer_->flush()); }
+  std::vector<std::int32_t> read(Offset first, Count count) {
+    std::vector<std::int32_t> values(static_cast<std::size_t>(count), -1);
+    const Steps steps{first, count, 1};
+    reader_.read({7, 1, 4, {}, nullptr}, box_pattern(extents_, std::span(&steps, 1)),
+                 std::as_writable_bytes(std::span(values)), nullptr);
+    return values;
+  }
+  MemoryDisk& disk() { return *disk_; }
+
+ private:
+  std::vector<Count> extents_;
+  Comm comm_;
+  Report report_;
+  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
+  AppendingSpace space_{*disk_};
+  MemoryFile file_{"log", disk_};
+  LogReader reader_{file_, nullptr, 1 << 20, report_};
+  std::optional<LogWriter> writer_;
+};
+
+TEST(LoggedLayout, small_pieces_that_lie_together_are_read_at_once) {
+  constexpr Count pieces = 400, elements = 50;
+  SmallPieces log(pieces * elements);
+  // In another order than they have in the array; then some of them anew, a part at a time.
+  for (Count i = 0; i < pieces; ++i) {
+    const Count piece = i * 7 % pieces;
+    log.write(piece * elements, elements, static_cast<std::int32_t>(piece));
+  }
+  for (Count piece = 0; piece < pieces; piece += 3) log.write(piece * elements + 20, 10, -2);
+  log.flush();
+  log.read(0, 1);  // metadata is in memory from here on
+  const int before = log.disk().reads;
+  const auto all = log.read(0, pieces * elements);
+  EXPECT_LE(log.disk().reads - before, 2);
+  for (Count at = 0; at < pieces * elements; ++at) {
+    const Count piece = at / elements, in_piece = at % elements;
+    const bool anew = piece % 3 == 0 && in_piece >= 20 && in_piece < 30;
+    ASSERT_EQ(all[static_cast<std::size_t>(at)], anew ? -2 : piece) << at;
+  }
+  // Of pieces at the ends a part is wanted.
+  const auto some = log.read(elements + 45, 3 * elements);
+  EXPECT_EQ(some.front(), 1);
+  EXPECT_EQ(some[5], 2);
+  EXPECT_EQ(some[5 + elements + 20], -2);
+  EXPECT_EQ(some.back(), 4);
+}
+
+TEST(LoggedLayout, more_small_pieces_than_are_read_at_once) {
+  constexpr Count pieces = 120, elements = 6000;  // 2.9 MB
+  SmallPieces log(pieces * elements);
+  for (Count i = 0; i < pieces; ++i)
+    log.write(i * 11 % pieces * elements, elements, static_cast<std::int32_t>(i * 11 % pieces));
+  log.flush();
+  log.read(0, 1);
+  const int before = log.disk().reads;
+  const auto all = log.read(0, pieces * elements);
+  EXPECT_GE(log.disk().reads - before, 5);
+  EXPECT_LE(log.disk().reads - before, 12);
+  for (Count at = 0; at < pieces * elements; ++at)
+    ASSERT_EQ(all[static_cast<std::size_t>(at)], at / elements) << at;
+}
+
+TEST(LoggedLayout, damage_among_pieces_that_are_read_at_once_is_an_error) {
+  for (const bool cut : {false, true}) {
+    SmallPieces log(1000);
+    for (Count i = 0; i < 20; ++i) log.write(i * 50, 50, 0x01020304);
+    log.flush();
+    log.read(0, 1);
+    auto& bytes = log.disk().bytes;
+    const std::byte last[] = {std::byte{4}, std::byte{3}, std::byte{2}, std::byte{1}};
+    const auto value = std::find_end(bytes.begin(), bytes.end(), std::begin(last), std::end(last));
+    if (cut) {
+      bytes.erase(value, bytes.end());
+    } else {
+      *value ^= std::byte{1};
+    }
+    try {
+      log.read(0, 1000);
+      ADD_FAILURE() << "read what is damaged";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), cut ? Errc::etrunc : Errc::ebadlog) << error.what();
+    }
+  }
+}
+
 TEST(LoggedLayout, reads_what_was_written_last) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
