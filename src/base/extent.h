@@ -113,7 +113,8 @@ class ExtentIo {
   virtual void write(ExtentStream& extents) = 0;
   virtual void read(ExtentStream& extents) = 0;
   /// Collective. Between true and false, write_all() may return before the bytes are in the file;
-  /// they are when the call with false returns. Nothing is read meanwhile.
+  /// they are when the call with false returns. Nothing is read meanwhile. After true
+  /// answers_slowly() says what any rank has seen by then.
   virtual void expect_more(bool /*more*/) {}
   /// Local; the same on all ranks. What is known from elsewhere of what read_all() is called for
   /// next, until this is called again.

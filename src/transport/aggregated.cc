@@ -11,6 +11,7 @@
 #include "base/attempt.h"
 #include "base/hash.h"
 #include "comm/agree.h"
+#include "storage/store_times.h"
 #include "transport/direct_io.h"
 #include "transport/stream_between.h"
 #include "transport/window_message.h"
@@ -448,6 +449,11 @@ void AggregatedTransport::fetch(const Slots::Use& use) {
 }
 
 void AggregatedTransport::expect_more(bool more) {
+  if (more && latency_ == CallTimes::unknown) {
+    std::int64_t least = -file_->least_latency(true);
+    comm_.meet(std::span(&least, 1), Reduce::max, Errc::ok);
+    latency_ = -least;
+  }
   const bool behind = std::exchange(more_, more) && may_be_behind_;
   if (more || !behind) return;
   may_be_behind_ = false;

@@ -17,7 +17,8 @@ namespace {
 constexpr Count request_bytes = sizeof(Request) + 6 * sizeof(Count) * 4;
 
 // Where the buffer would hold everything, so many batches still let reading and writing overlap;
-// but small ones only make more operations.
+// but small ones only make more operations, which counts where the file answers slowly: there a log
+// is read in a fraction of the time that writing takes.
 constexpr Count useful_batches = 4;
 constexpr Count least_batch = Count{512} << 10;
 
@@ -42,7 +43,8 @@ Flush::Flush(std::vector<Source> sources, Layout& layout, const FlushOptions& op
     all += s.table->data_bytes() + static_cast<Count>(s.table->size()) * request_bytes;
   }
   // Two batches are in memory at a time: one is read while the other one is written.
-  limit_ = std::clamp(all / useful_batches, least_batch, options_.buffer / 2);
+  const Count useful = layout_.answers_slowly() ? all : all / useful_batches;
+  limit_ = std::clamp(useful, least_batch, options_.buffer / 2);
   picks_.reserve(writes);
   if (options_.order == Order::two_level) {
     order_by_file();
@@ -190,13 +192,12 @@ FlushResult Flush::run(Count rounds, bool collective) {
 
 FlushResult flush_together(const Comm& comm, std::vector<Source> sources, Layout& layout,
                            const FlushOptions& options, Report& report) {
-  std::optional<Flush> flush;
-  const auto mine = attempt_to([&] { flush.emplace(std::move(sources), layout, options, report); });
-  agree_on_error(comm, mine);
-  const Count rounds = comm.all_reduce(flush->batches(), Reduce::max);
   FlushResult result;
   layout.expect_more(true);
-  const auto failed = up_to_meeting(comm, [&] { result = flush->run(rounds, true); });
+  const auto failed = up_to_meeting(comm, [&] {
+    Flush flush(std::move(sources), layout, options, report);
+    result = flush.run(comm.all_reduce(flush.batches(), Reduce::max), true);
+  });
   const auto unfinished = up_to_meeting(comm, [&] { layout.expect_more(false); });
   // What failed on one rank only is told here.
   agree_on_error(comm, failed ? failed : unfinished);
