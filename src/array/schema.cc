@@ -1,6 +1,7 @@
 #include "array/schema.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <utility>
 
@@ -25,10 +26,31 @@ void NameIndex::rename(std::string_view from, std::string_view to) {
   map_.emplace(std::string(to), id);
 }
 
+namespace {
+
+std::uint32_t short_hash(std::string_view name) {
+  return static_cast<std::uint32_t>(std::hash<std::string_view>{}(name));
+}
+
+}  // namespace
+
+// Several hashes are compared at once.
 std::optional<int> AttributeList::find(std::string_view name) const {
-  for (std::size_t i = 0; i < list_.size(); ++i) {
-    if (list_[i].name == name) return static_cast<int>(i);
+  constexpr std::size_t some = 16;
+  const std::uint32_t wanted = short_hash(name);
+  const auto is_here = [&](std::size_t i) {
+    return hashes_[i] == wanted && list_[i].name == name;
+  };
+  std::size_t i = 0;
+  for (; i + some <= hashes_.size(); i += some) {
+    std::uint32_t any = 0;
+    for (std::size_t j = i; j < i + some; ++j) any |= hashes_[j] == wanted ? 1 : 0;
+    if (any == 0) continue;
+    for (std::size_t j = i; j < i + some; ++j)
+      if (is_here(j)) return static_cast<int>(j);
   }
+  for (; i < hashes_.size(); ++i)
+    if (is_here(i)) return static_cast<int>(i);
   return std::nullopt;
 }
 
@@ -36,8 +58,26 @@ void AttributeList::put(Attribute attribute) {
   if (auto i = find(attribute.name)) {
     list_[static_cast<std::size_t>(*i)] = std::move(attribute);
   } else {
-    list_.push_back(std::move(attribute));
+    append(std::move(attribute));
   }
+}
+
+void AttributeList::append(Attribute attribute) {
+  const std::uint32_t hash = short_hash(attribute.name);
+  if (hashes_.size() == hashes_.capacity()) hashes_.reserve(2 * hashes_.size() + 8);
+  list_.push_back(std::move(attribute));
+  hashes_.push_back(hash);  // there is room
+}
+
+void AttributeList::rename(int i, std::string name) {
+  const auto at = static_cast<std::size_t>(i);
+  hashes_[at] = short_hash(name);
+  list_[at].name = std::move(name);
+}
+
+void AttributeList::remove(int i) {
+  list_.erase(list_.begin() + i);
+  hashes_.erase(hashes_.begin() + i);
 }
 
 std::optional<int> Schema::record_dim() const {
