@@ -1,6 +1,7 @@
 #include "array/schema.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <span>
 #include <utility>
@@ -28,30 +29,35 @@ void NameIndex::rename(std::string_view from, std::string_view to) {
 
 namespace {
 
-std::uint32_t short_hash(std::string_view name) {
-  return static_cast<std::uint32_t>(std::hash<std::string_view>{}(name));
-}
+constexpr std::size_t few_attributes = 8;
+
+std::size_t hash_of_name(std::string_view name) { return std::hash<std::string_view>{}(name); }
 
 }  // namespace
 
-// Several hashes are compared at once.
 std::optional<int> AttributeList::find(std::string_view name) const {
-  constexpr std::size_t some = 16;
-  const std::uint32_t wanted = short_hash(name);
-  const auto is_here = [&](std::size_t i) {
-    return hashes_[i] == wanted && list_[i].name == name;
-  };
-  std::size_t i = 0;
-  for (; i + some <= hashes_.size(); i += some) {
-    std::uint32_t any = 0;
-    for (std::size_t j = i; j < i + some; ++j) any |= hashes_[j] == wanted ? 1 : 0;
-    if (any == 0) continue;
-    for (std::size_t j = i; j < i + some; ++j)
-      if (is_here(j)) return static_cast<int>(j);
+  if (places_.empty()) {
+    for (std::size_t i = 0; i < list_.size(); ++i)
+      if (list_[i].name == name) return static_cast<int>(i);
+    return std::nullopt;
   }
-  for (; i < hashes_.size(); ++i)
-    if (is_here(i)) return static_cast<int>(i);
+  const std::size_t last = places_.size() - 1;
+  for (std::size_t at = hash_of_name(name) & last; places_[at] != 0; at = (at + 1) & last)
+    if (list_[places_[at] - 1].name == name) return static_cast<int>(places_[at]) - 1;
   return std::nullopt;
+}
+
+void AttributeList::note(std::size_t i) {
+  const std::size_t last = places_.size() - 1;
+  std::size_t at = hash_of_name(list_[i].name) & last;
+  while (places_[at] != 0) at = (at + 1) & last;
+  places_[at] = static_cast<std::uint32_t>(i + 1);
+}
+
+void AttributeList::note_all() {
+  if (places_.empty()) return;
+  std::fill(places_.begin(), places_.end(), 0);
+  for (std::size_t i = 0; i < list_.size(); ++i) note(i);
 }
 
 void AttributeList::put(Attribute attribute) {
@@ -63,21 +69,27 @@ void AttributeList::put(Attribute attribute) {
 }
 
 void AttributeList::append(Attribute attribute) {
-  const std::uint32_t hash = short_hash(attribute.name);
-  if (hashes_.size() == hashes_.capacity()) hashes_.reserve(2 * hashes_.size() + 8);
-  list_.push_back(std::move(attribute));
-  hashes_.push_back(hash);  // there is room
+  if (list_.empty()) list_.reserve(4);  // most variables have two to four
+  const std::size_t size = list_.size() + 1;
+  const bool grows = size > few_attributes && places_.size() < 2 * size;
+  std::vector<std::uint32_t> larger(grows ? std::bit_ceil(4 * size) : 0);
+  list_.push_back(std::move(attribute));  // from here on nothing fails
+  if (grows) {
+    places_.swap(larger);
+    note_all();
+  } else if (!places_.empty()) {
+    note(size - 1);
+  }
 }
 
 void AttributeList::rename(int i, std::string name) {
-  const auto at = static_cast<std::size_t>(i);
-  hashes_[at] = short_hash(name);
-  list_[at].name = std::move(name);
+  list_[static_cast<std::size_t>(i)].name = std::move(name);
+  note_all();
 }
 
 void AttributeList::remove(int i) {
   list_.erase(list_.begin() + i);
-  hashes_.erase(hashes_.begin() + i);
+  note_all();
 }
 
 std::optional<int> Schema::record_dim() const {

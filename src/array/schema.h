@@ -52,8 +52,8 @@ Attribute text_attribute(std::string name, std::string_view text);
 /// Of one of type chr.
 std::string_view text_of(const Attribute& attribute);
 
-/// Attributes of one owner, in creation order. Files of climate models have hundreds of them: names
-/// are compared where their hashes are equal, and those lie side by side.
+/// Attributes of one owner, in creation order. Few are looked through; files of climate models have
+/// hundreds.
 class AttributeList {
  public:
   int size() const { return static_cast<int>(list_.size()); }
@@ -69,8 +69,13 @@ class AttributeList {
   auto end() const { return list_.end(); }
 
  private:
+  void note(std::size_t i);
+  void note_all();
+
   std::vector<Attribute> list_;
-  std::vector<std::uint32_t> hashes_;  // of their names
+  /// Of many: a table of places in the list, from 1, each where its name's hash says or behind
+  /// that; 0: free. At most half full.
+  std::vector<std::uint32_t> places_;
 };
 
 /// How a variable is cut into chunks and encoded (layout chunked, D5 §5.2).

@@ -219,6 +219,7 @@ int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts&
   if (facts[1] != 0) bundle.drop(found[1]);
   // Under that name nothing is opened any more.
   if (facts[1] == 0 || bundle.is_under_way()) bundle.complete();
+  comm.meet();
   return root_mode;
 }
 

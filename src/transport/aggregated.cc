@@ -84,12 +84,14 @@ void AggregatedTransport::set_up(const OperationTotal& total) {
   finish_behind();  // its windows are in the slots
   slots_.reset();
   for (;;) {
-    // Where it fails on a rank it fails on its node.
-    const auto failed = attempt_together(topology_->node(), [&] {
+    // Where it fails on a rank it fails on its node. Its last step is a meeting of that.
+    auto failed = up_to_meeting(topology_->node(), [&] {
       slots_.emplace(*topology_, window, ring_sizes(node_counts(), options_, window));
-      if (one_node()) return;
-      mailbox_.emplace(comm_, mailbox_limit(options_), largest_message(window));
     });
+    if (!failed && !one_node()) {
+      failed = attempt_to(
+          [&] { mailbox_.emplace(comm_, mailbox_limit(options_), largest_message(window)); });
+    }
     if (comm_.all_reduce(!failed && slots_->ok(), Reduce::min)) {
       window_ = window;
       callers_ = callers_of_node(node_counts(), options_, topology_->my_node());
