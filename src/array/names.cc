@@ -22,7 +22,8 @@ bool is_ascii(std::string_view s) {
 /// Whether all are printable ASCII, and no slash.
 bool is_plain(std::string_view s) {
   unsigned others = 0;
-  for (const unsigned char c : s) others |= static_cast<unsigned>(c < 0x20 || c >= 0x7F || c == '/');
+  for (const unsigned char c : s)
+    others |= static_cast<unsigned>(c < 0x20 || c >= 0x7F || c == '/');
   return others == 0;
 }
 

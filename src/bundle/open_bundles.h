@@ -22,10 +22,11 @@ using OpeningFacts = std::array<std::int64_t, 5>;
 
 /// Local. What a rank knows. `path` may be null. `makes`: a file is made anew there.
 OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool makes);
-/// Collective, behind a meeting; `facts` are the maxima over all ranks. A closed member of that name
-/// that waits is completed, with its bundle. Errc::eperm where it waits in a bundle of other ranks,
-/// Errc::einval where a file would be made anew that is open in a bundle. Returns rank 0's mode.
-/// Ends in a meeting, behind which nothing fails, or where no such file waits has none at all.
+/// Collective, behind a meeting; `facts` are the maxima over all ranks. A closed member of that
+/// name that waits is completed, with its bundle. Errc::eperm where it waits in a bundle of other
+/// ranks, Errc::einval where a file would be made anew that is open in a bundle. Returns rank 0's
+/// mode. Ends in a meeting, behind which nothing fails, or where no such file waits has none at
+/// all.
 int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts& facts);
 /// Collective. Both.
 int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes);

@@ -174,8 +174,7 @@ std::shared_ptr<MpiBackend> unused_duplicate(MPI_Comm comm, Told& told) {
             "MPI_Allreduce");
   told.is_told = true;
   told.code = least[Kept::most];
-  for (std::size_t i = 0; i < told.maxima.size(); ++i)
-    told.maxima[i] = ~least[Kept::most + 1 + i];
+  for (std::size_t i = 0; i < told.maxima.size(); ++i) told.maxima[i] = ~least[Kept::most + 1 + i];
   std::shared_ptr<MpiBackend> again;
   for (std::size_t i = all.size(); i-- > 0;) {
     if (least[i] == unused) again = all[i];

@@ -57,7 +57,8 @@ class Container {
 
   /// Collective. Makes the file, `exclusive`: Errc::eexist where there is one. `made`: this rank
   /// did. `may_be_later`: where the method wants it a thread makes the file, meanwhile.
-  /// Returns, the same on all ranks, whether its last step was a meeting, behind which nothing fails.
+  /// Returns, the same on all ranks, whether its last step was a meeting, behind which nothing
+  /// fails.
   virtual bool create(bool exclusive, bool may_be_later, bool& made) = 0;
   /// Local; the same on all ranks. A thread makes it still: no rank but the one with the thread may
   /// open it.

@@ -288,8 +288,8 @@ class Dataset {
 
  private:
   Dataset(Comm comm, std::string path, Method method);
-  /// Collective: on all ranks or on none. `begin` sets the dataset, and whether it made the file, and
-  /// returns whether its last step was a meeting behind which nothing fails.
+  /// Collective: on all ranks or on none. `begin` sets the dataset, and whether it made the file,
+  /// and returns whether its last step was a meeting behind which nothing fails.
   template <typename F>
   static std::unique_ptr<Dataset> start(const Comm& comm, const Met* met, F&& begin);
   static bool begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
@@ -304,7 +304,7 @@ class Dataset {
   void require_writable() const;
   void use_container();
   void agree(const std::optional<Error>& mine) const;
-  void write_agreed_numrecs();                             // collective
+  void write_agreed_numrecs();  // collective
   // Collective. Whether all is done by then; the last step was a meeting, in that case.
   bool agree_on_schema(const EnddefArguments& arguments);
 

@@ -56,8 +56,8 @@ void Dataset::enddef(const EnddefArguments& arguments) {
 // count, as in PnetCDF; every rank takes them over, which keeps placement equal everywhere. In safe
 // mode they cannot differ: see agree_on_call.
 //
-// So rank 0 need not wait for the others before it writes a new file's. Where that is all that there
-// is to do, the meeting in which ranks compare definitions tells whether it succeeded.
+// So rank 0 need not wait for the others before it writes a new file's. Where that is all that
+// there is to do, the meeting in which ranks compare definitions tells whether it succeeded.
 bool Dataset::agree_on_schema(const EnddefArguments& arguments) {
   const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
   const bool at_once = stage_entry().is_local && container_->is_defined_by_root(old);

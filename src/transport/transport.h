@@ -70,8 +70,8 @@ struct TransportEntry : Part {
   /// Collective.
   std::unique_ptr<Transport> (*make)(const Comm&, std::shared_ptr<ByteFile>,
                                      const TransportOptions&, Report&);
-  const char* needs = nullptr;  ///< what ranks that are threads, or one process, do not have
-  bool of_any_file = false;     ///< of several as one, too (merged_files.h)
+  const char* needs = nullptr;   ///< what ranks that are threads, or one process, do not have
+  bool of_any_file = false;      ///< of several as one, too (merged_files.h)
   bool is_made_locally = false;  ///< and the file need not be there
 };
 

@@ -154,7 +154,8 @@ int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp,
         if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
         name = path;
       });
-      std::unique_ptr<Dataset> ds = make(comm, name, root_mode, Met{std::move(wrong)});  // ends in a meeting
+      std::unique_ptr<Dataset> ds =
+          make(comm, name, root_mode, Met{std::move(wrong)});  // ends in a meeting
       join_bundle(*ds);
       code = root_mode == mode ? NC_NOERR : differ;
       if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);
@@ -220,17 +221,17 @@ int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int*
 }
 
 int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* ncidp) {
-  return start_file(
-      comm, path, omode, false, ncidp, NC_EMULTIDEFINE_OMODE,
-      [&](const Comm& c, const std::string& name, int mode, Met met) {
-        HintMap hints;
-        attempt_into(met.failed, [&] {
-          if (mode & (NC_DISKLESS | NC_MMAP))
-            throw Error(Errc::einval_omode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
-          hints = hints_of(info);
-        });
-        return Dataset::open(c, name, (mode & NC_WRITE) != 0, hints, &met);
-      });
+  return start_file(comm, path, omode, false, ncidp, NC_EMULTIDEFINE_OMODE,
+                    [&](const Comm& c, const std::string& name, int mode, Met met) {
+                      HintMap hints;
+                      attempt_into(met.failed, [&] {
+                        if (mode & (NC_DISKLESS | NC_MMAP))
+                          throw Error(Errc::einval_omode,
+                                      "NC_DISKLESS and NC_MMAP do not go with parallel files");
+                        hints = hints_of(info);
+                      });
+                      return Dataset::open(c, name, (mode & NC_WRITE) != 0, hints, &met);
+                    });
 }
 
 // The ID is free afterwards whatever happens: there is nothing left that a second attempt could
