@@ -206,7 +206,7 @@ Comm make_comm(MPI_Comm comm, std::span<std::int64_t> maxima,
     check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
     backend = made_everywhere(copy, comm);
   }
-  const Comm made(std::move(backend));
+  Comm made(std::move(backend));
   if (!told.is_told) agree_on_error(made, failed, maxima, Reduce::max);
   if (failed) throw *failed;
   if (told.code != 0) throw Error(static_cast<Errc>(told.code), "another rank failed as it began");
