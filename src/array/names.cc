@@ -19,6 +19,14 @@ bool is_ascii(std::string_view s) {
   return std::all_of(s.begin(), s.end(), [](unsigned char c) { return c < 0x80; });
 }
 
+/// Whether all are printable ASCII, and no slash.
+bool is_plain(std::string_view s) {
+  unsigned others = 0;
+  for (const unsigned char c : s)
+    others |= static_cast<unsigned>(c < 0x20 || c >= 0x7F || c == '/');
+  return others == 0;
+}
+
 /// Bytes of the well-formed UTF-8 sequence at the front of `s`; 0 if there is none.
 std::size_t utf8_length(std::string_view s) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
@@ -72,6 +80,7 @@ std::string checked_name(std::string_view name) {
                       (first >= '0' && first <= '9') || first == '_' || first >= 0x80;
   if (!letter) reject(name, "must begin with a letter, a digit or an underscore");
   if (name.back() == ' ') reject(name, "ends with a space");
+  if (is_plain(name)) return std::string(name);
   for (std::string_view rest = name; !rest.empty();) {
     const std::size_t n = utf8_length(rest);
     if (n == 0) reject(name, "is not UTF-8");
@@ -79,7 +88,7 @@ std::string checked_name(std::string_view name) {
     if (c < 0x20 || c == 0x7F || c == '/') reject(name, "has a slash or a control character");
     rest.remove_prefix(n);
   }
-  return is_ascii(name) ? std::string(name) : normalized_name(name);
+  return normalized_name(name);
 }
 
 }  // namespace forebay

@@ -1,6 +1,8 @@
 #include "array/schema.h"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <span>
 #include <utility>
 
@@ -25,19 +27,69 @@ void NameIndex::rename(std::string_view from, std::string_view to) {
   map_.emplace(std::string(to), id);
 }
 
+namespace {
+
+constexpr std::size_t few_attributes = 8;
+
+std::size_t hash_of_name(std::string_view name) { return std::hash<std::string_view>{}(name); }
+
+}  // namespace
+
 std::optional<int> AttributeList::find(std::string_view name) const {
-  for (std::size_t i = 0; i < list_.size(); ++i) {
-    if (list_[i].name == name) return static_cast<int>(i);
+  if (places_.empty()) {
+    for (std::size_t i = 0; i < list_.size(); ++i)
+      if (list_[i].name == name) return static_cast<int>(i);
+    return std::nullopt;
   }
+  const std::size_t last = places_.size() - 1;
+  for (std::size_t at = hash_of_name(name) & last; places_[at] != 0; at = (at + 1) & last)
+    if (list_[places_[at] - 1].name == name) return static_cast<int>(places_[at]) - 1;
   return std::nullopt;
+}
+
+void AttributeList::note(std::size_t i) {
+  const std::size_t last = places_.size() - 1;
+  std::size_t at = hash_of_name(list_[i].name) & last;
+  while (places_[at] != 0) at = (at + 1) & last;
+  places_[at] = static_cast<std::uint32_t>(i + 1);
+}
+
+void AttributeList::note_all() {
+  if (places_.empty()) return;
+  std::fill(places_.begin(), places_.end(), 0);
+  for (std::size_t i = 0; i < list_.size(); ++i) note(i);
 }
 
 void AttributeList::put(Attribute attribute) {
   if (auto i = find(attribute.name)) {
     list_[static_cast<std::size_t>(*i)] = std::move(attribute);
   } else {
-    list_.push_back(std::move(attribute));
+    append(std::move(attribute));
   }
+}
+
+void AttributeList::append(Attribute attribute) {
+  if (list_.empty()) list_.reserve(4);  // most variables have two to four
+  const std::size_t size = list_.size() + 1;
+  const bool grows = size > few_attributes && places_.size() < 2 * size;
+  std::vector<std::uint32_t> larger(grows ? std::bit_ceil(4 * size) : 0);
+  list_.push_back(std::move(attribute));  // from here on nothing fails
+  if (grows) {
+    places_.swap(larger);
+    note_all();
+  } else if (!places_.empty()) {
+    note(size - 1);
+  }
+}
+
+void AttributeList::rename(int i, std::string name) {
+  list_[static_cast<std::size_t>(i)].name = std::move(name);
+  note_all();
+}
+
+void AttributeList::remove(int i) {
+  list_.erase(list_.begin() + i);
+  note_all();
 }
 
 std::optional<int> Schema::record_dim() const {

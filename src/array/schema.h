@@ -52,7 +52,8 @@ Attribute text_attribute(std::string name, std::string_view text);
 /// Of one of type chr.
 std::string_view text_of(const Attribute& attribute);
 
-/// Attributes of one owner, in creation order. Lists are short, so look-up is linear over names.
+/// Attributes of one owner, in creation order. Few are looked through; files of climate models have
+/// hundreds.
 class AttributeList {
  public:
   int size() const { return static_cast<int>(list_.size()); }
@@ -61,16 +62,20 @@ class AttributeList {
   /// Replaces the attribute of that name in place, or appends it.
   void put(Attribute attribute);
   /// Appends an attribute whose name the caller knows to be new; takes constant time.
-  void append(Attribute attribute) { list_.push_back(std::move(attribute)); }
-  void rename(int i, std::string name) {
-    list_[static_cast<std::size_t>(i)].name = std::move(name);
-  }
-  void remove(int i) { list_.erase(list_.begin() + i); }
+  void append(Attribute attribute);
+  void rename(int i, std::string name);
+  void remove(int i);
   auto begin() const { return list_.begin(); }
   auto end() const { return list_.end(); }
 
  private:
+  void note(std::size_t i);
+  void note_all();
+
   std::vector<Attribute> list_;
+  /// Of many: a table of places in the list, from 1, each where its name's hash says or behind
+  /// that; 0: free. At most half full.
+  std::vector<std::uint32_t> places_;
 };
 
 /// How a variable is cut into chunks and encoded (layout chunked, D5 §5.2).

@@ -141,6 +141,39 @@ TEST(AttributeList, append_rename_and_remove_keep_the_order) {
   EXPECT_EQ(list[1].name, "c");
 }
 
+// Beyond a few they are found by a table.
+TEST(AttributeList, finds_the_same_in_a_long_list) {
+  AttributeList list;
+  std::vector<std::string> names;
+  const auto check = [&] {
+    ASSERT_EQ(list.size(), static_cast<int>(names.size()));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      EXPECT_EQ(list[static_cast<int>(i)].name, names[i]);
+      EXPECT_EQ(list.find(names[i]), static_cast<int>(i));
+    }
+    EXPECT_EQ(list.find("none"), std::nullopt);
+  };
+  for (int i = 0; i < 300; ++i) {
+    names.push_back("config_" + std::to_string(i));
+    list.put(text_attribute(names.back(), 1));
+    if (i < 40) check();
+  }
+  check();
+  list.put(text_attribute("config_17", 7));
+  EXPECT_EQ(list[17].count, 7);
+  for (const int i : {5, 299, 0}) {
+    list.rename(i, names[static_cast<std::size_t>(i)] = "renamed_" + std::to_string(i));
+    EXPECT_EQ(list.find("config_" + std::to_string(i)), std::nullopt);
+  }
+  const AttributeList before = list;
+  while (list.size() > 3) {
+    names.erase(names.begin() + 1);
+    list.remove(1);
+    if (list.size() % 50 == 3) check();
+  }
+  EXPECT_EQ(before.find("config_17"), 17);
+}
+
 TEST(Schema, attributes_of_chooses_the_owner) {
   Schema schema;
   schema.add_var(variable("v", Type::byte, {}));

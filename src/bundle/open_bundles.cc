@@ -170,25 +170,33 @@ void end_file(const Dataset& dataset, F&& end) {
 
 }  // namespace
 
-int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes) {
-  // Rank 0 looks at the file, as names are asked for once, and tells the mode; the others may have
-  // bundles that it is not in. Maxima: the bundle's id, the member's number, whether any waits, and
-  // whether one is open that would be made anew.
-  std::array<std::int64_t, 5> found{};
-  if (comm.is_root()) found[4] = mode;
+// Rank 0 looks at the file, as names are asked for once, and tells the mode; the others may have
+// bundles that it is not in. Maxima: the bundle's id, the member's number, whether any waits,
+// whether one is open that would be made anew, and the mode.
+OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool makes) {
+  OpeningFacts found{};
+  found[4] = is_root ? mode : std::numeric_limits<std::int64_t>::min();
   for (auto& [number, entry] : entries()) {
     Bundle& bundle = *entry.bundle;
-    if (path != nullptr && makes && bundle.would_lose(strip_prefix(path), comm.is_root()))
-      found[3] = 1;
-    const std::int64_t member = path != nullptr ? bundle.waiting_as(path, comm.is_root()) : 0;
+    if (path != nullptr && makes && bundle.would_lose(strip_prefix(path), is_root)) found[3] = 1;
+    const std::int64_t member = path != nullptr ? bundle.waiting_as(path, is_root) : 0;
     if (member == 0) continue;
     const bool waits = bundle.waits(member) == Bundle::Waits::yes;
     if (waits) found[2] = 1;
-    if (!comm.is_root() || (found[1] != 0 && !waits)) continue;
+    if (!is_root || (found[1] != 0 && !waits)) continue;
     found[0] = bundle.id();
     found[1] = member;
   }
-  comm.max_and_sum(found, 4);
+  return found;
+}
+
+int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes) {
+  OpeningFacts facts = look_before_opening(comm.is_root(), path, mode, makes);
+  comm.all_reduce(facts, Reduce::max);
+  return agree_before_opening(comm, path, facts);
+}
+
+int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts& found) {
   const int root_mode = static_cast<int>(found[4]);
   if (found[3] != 0)
     throw Error(Errc::einval,
@@ -211,6 +219,7 @@ int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes
   if (facts[1] != 0) bundle.drop(found[1]);
   // Under that name nothing is opened any more.
   if (facts[1] == 0 || bundle.is_under_way()) bundle.complete();
+  comm.meet();
   return root_mode;
 }
 

@@ -2,6 +2,7 @@
 // number. Until MPI_Finalize begins, or the process ends, what waits is in them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,10 +15,20 @@
 
 namespace forebay {
 
-/// Collective, in place of a broadcast of rank 0's `mode`: before a file is opened or created. A
-/// closed member of that name that waits is completed, with its bundle. Errc::eperm where it waits
-/// in a bundle of other ranks. `path` may be null. `makes`: a file is made anew there, which one
-/// that is open in a bundle does not bear: Errc::einval.
+// Before a file is opened or created ranks tell each other what they know of it, in place of a
+// broadcast of rank 0's `mode`.
+
+using OpeningFacts = std::array<std::int64_t, 5>;
+
+/// Local. What a rank knows. `path` may be null. `makes`: a file is made anew there.
+OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool makes);
+/// Collective, behind a meeting; `facts` are the maxima over all ranks. A closed member of that
+/// name that waits is completed, with its bundle. Errc::eperm where it waits in a bundle of other
+/// ranks, Errc::einval where a file would be made anew that is open in a bundle. Returns rank 0's
+/// mode. Ends in a meeting, behind which nothing fails, or where no such file waits has none at
+/// all.
+int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts& facts);
+/// Collective. Both.
 int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes);
 
 /// Collective, ends in a meeting. Makes a new file a member of the bundle that its method names, if

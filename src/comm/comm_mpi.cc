@@ -9,6 +9,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "comm/agree.h"
 #include "comm/backend_mpi.h"
 #include "comm/mpi.h"
 
@@ -147,37 +148,69 @@ std::shared_ptr<MpiBackend> made_everywhere(MPI_Comm comm, MPI_Comm parent = MPI
               "let all nodes find the same library");
 }
 
+/// What a rank brings while a communicator is made, and takes from it.
+struct Told {
+  std::span<std::int64_t> maxima;
+  std::int64_t code;     // the worst of any rank
+  bool is_told = false;  // all have what the others brought
+};
+
 // Collective. A duplicate that no rank's file has any more, or null. Making one takes several
-// reductions by messages, and so does finding out who shares a node; this takes one. Where a
-// meeting failed ranks may have left something under way.
-std::shared_ptr<MpiBackend> unused_duplicate(MPI_Comm comm) {
+// reductions by messages, and so does finding out who shares a node; this takes one, of minima.
+// Where a meeting failed ranks may have left something under way.
+std::shared_ptr<MpiBackend> unused_duplicate(MPI_Comm comm, Told& told) {
   Kept* kept = nullptr;
   if (attempt_to([&] { kept = &kept_of(comm); }) || kept->duplicates.empty()) return nullptr;
+  enum State : std::int64_t { in_use, failed, unused };
   auto& all = kept->duplicates;
-  std::array<unsigned, 2> bits{};  // that are free, and that have failed as well
+  std::array<std::int64_t, Kept::most + 1 + most_maxima> least{};
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].use_count() == 1) bits[all[i]->has_failed ? 1 : 0] |= 1u << i;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, bits.data(), 2, MPI_UNSIGNED, MPI_BAND, comm),
+    if (all[i].use_count() == 1) least[i] = all[i]->has_failed ? failed : unused;
+  least[Kept::most] = told.code;
+  for (std::size_t i = 0; i < told.maxima.size(); ++i)
+    least[Kept::most + 1 + i] = ~told.maxima[i];  // the order turned round
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT64_T,
+                          MPI_MIN, comm),
             "MPI_Allreduce");
+  told.is_told = true;
+  told.code = least[Kept::most];
+  for (std::size_t i = 0; i < told.maxima.size(); ++i) told.maxima[i] = ~least[Kept::most + 1 + i];
   std::shared_ptr<MpiBackend> again;
-  if (bits[0] != 0) again = all[static_cast<std::size_t>(std::countr_zero(bits[0]))];
-  for (std::size_t i = all.size(); i-- > 0;)
-    if ((bits[1] >> i & 1) != 0) all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+  for (std::size_t i = all.size(); i-- > 0;) {
+    if (least[i] == unused) again = all[i];
+    if (least[i] == failed) all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   return again;
 }
 
 }  // namespace
 
 Comm make_comm(MPI_Comm comm) {
+  return make_comm(comm, {}, [](bool) {});
+}
+
+Comm make_comm(MPI_Comm comm, std::span<std::int64_t> maxima,
+               const std::function<void(bool is_root)>& tell) {
   if (!mpi_is_usable()) throw Error(Errc::empi, "MPI is not initialised", "call MPI_Init first");
   if (comm == MPI_COMM_NULL) throw Error(Errc::einval, "the communicator is MPI_COMM_NULL");
   int inter = 0;
   check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
   if (inter) throw Error(Errc::einval, "an intercommunicator cannot open a file");
-  if (auto again = unused_duplicate(comm)) return Comm(std::move(again));
-  MPI_Comm copy;
-  check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  return Comm(made_everywhere(copy, comm));
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  const auto failed = attempt_to([&] { tell(rank == 0); });
+  Told told{maxima, failed ? to_int(failed->code()) : 0};
+  std::shared_ptr<MpiBackend> backend = unused_duplicate(comm, told);
+  if (!backend) {
+    MPI_Comm copy;
+    check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+    backend = made_everywhere(copy, comm);
+  }
+  Comm made(std::move(backend));
+  if (!told.is_told) agree_on_error(made, failed, maxima, Reduce::max);
+  if (failed) throw *failed;
+  if (told.code != 0) throw Error(static_cast<Errc>(told.code), "another rank failed as it began");
+  return made;
 }
 
 Comm adopt_comm(MPI_Comm own) { return Comm(made_everywhere(own)); }

@@ -4,6 +4,10 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+#include <functional>
+#include <span>
+
 #include "comm/comm.h"
 
 namespace forebay {
@@ -13,6 +17,12 @@ namespace forebay {
 /// MPI_Finalize they are left to MPI. Throws Errc::einval for MPI_COMM_NULL and for
 /// intercommunicators.
 Comm make_comm(MPI_Comm comm);
+/// The same. On the way, as a rule in the reduction that is needed in any case, `maxima`, a few,
+/// become those over all ranks of what `tell(is_root)`, which is local, puts there; what it throws
+/// on one rank all throw.
+constexpr std::size_t most_maxima = 8;
+Comm make_comm(MPI_Comm comm, std::span<std::int64_t> maxima,
+               const std::function<void(bool is_root)>& tell);
 /// Collective over `own`, a duplicate that nobody else uses. Takes it over: it is freed with the
 /// last Comm that uses it, or where this fails.
 Comm adopt_comm(MPI_Comm own);

@@ -57,7 +57,9 @@ class Container {
 
   /// Collective. Makes the file, `exclusive`: Errc::eexist where there is one. `made`: this rank
   /// did. `may_be_later`: where the method wants it a thread makes the file, meanwhile.
-  virtual void create(bool exclusive, bool may_be_later, bool& made) = 0;
+  /// Returns, the same on all ranks, whether its last step was a meeting, behind which nothing
+  /// fails.
+  virtual bool create(bool exclusive, bool may_be_later, bool& made) = 0;
   /// Local; the same on all ranks. A thread makes it still: no rank but the one with the thread may
   /// open it.
   virtual bool is_being_made() const { return false; }
@@ -92,6 +94,9 @@ class Container {
   virtual void take_over(std::span<const std::byte> placed) = 0;
   /// Collective. Makes the file what was placed: from here on it has the new definitions.
   virtual void redefine(const Schema* old) = 0;
+  /// Local, behind choose(). Whether place() and redefine() are local and fill_new() has nothing to
+  /// do: rank 0 writes new definitions, and that is all.
+  virtual bool is_defined_by_root(const Schema* old) const = 0;
   /// Collective, after redefine(). Fill values, and zeros where nothing was written.
   virtual void fill_new(const Schema* old) = 0;
   /// Local. A decomposition map that an earlier session defined, with this rank's pieces. Null:
@@ -145,10 +150,10 @@ class Container {
   /// Local. What is read next is what others have written by now.
   virtual void look_again() = 0;
   /// Collective steps of closing a file that was open for writing; the first two where the
-  /// container publishes records. `changed` by this rank.
+  /// container publishes records.
   virtual void refresh_definitions() = 0;
   virtual void publish_last() = 0;
-  /// One reduction; of what fails behind it on a rank the caller tells the others.
+  /// Local. `changed` by any rank.
   virtual void fill_up(bool changed) = 0;
   /// Collective, but no meeting. Frees what needs all ranks for it.
   virtual void release() = 0;

@@ -47,9 +47,12 @@ bool agree_on_call(const Comm& comm, std::string_view function, const std::optio
   return true;
 }
 
-bool all_have(const Comm& comm, std::string_view bytes) {
-  const std::int64_t hash = hash_of(bytes);
-  std::array<std::int64_t, 2> least{hash, -hash};
+bool all_have(const Comm& comm, const std::optional<std::string_view>& bytes) {
+  std::array<std::int64_t, 2> least{-1, 0};  // no bytes have that hash
+  if (bytes) {
+    least[0] = hash_of(*bytes);
+    least[1] = -least[0];
+  }
   comm.all_reduce(least, Reduce::min);
   return least[0] == -least[1];
 }

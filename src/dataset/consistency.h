@@ -32,8 +32,9 @@ constexpr std::size_t most_shared_arguments = 6;
 bool agree_on_call(const Comm& comm, std::string_view function, const std::optional<Error>& mine,
                    const SharedArguments& arguments);
 
-/// Collective: one reduction. Whether all ranks have the same bytes; all get to know.
-bool all_have(const Comm& comm, std::string_view bytes);
+/// Collective: one reduction. Whether all ranks have the same bytes; all get to know. Nothing: this
+/// rank has none.
+bool all_have(const Comm& comm, const std::optional<std::string_view>& bytes);
 
 /// Collective. Throws the worst error that any rank brings on every rank.
 void agree_on_worst_error(const Comm& comm, const std::optional<Error>& mine);

@@ -102,11 +102,16 @@ Dataset::Dataset(Comm comm, std::string path, Method method)
 Dataset::~Dataset() = default;
 
 template <typename F>
-std::unique_ptr<Dataset> Dataset::start(const Comm& comm, F&& begin) {
+std::unique_ptr<Dataset> Dataset::start(const Comm& comm, const Met* met, F&& begin) {
   std::unique_ptr<Dataset> ds;
   bool made = false;  // this rank made the file
-  comm.meet();
-  const auto failed = attempt_together(comm, [&] { begin(ds, made); });
+  bool has_met = false;
+  if (!met) comm.meet();
+  auto failed = up_to_meeting(comm, [&] {
+    if (met && met->failed) throw *met->failed;
+    has_met = begin(ds, made);
+  });
+  if (!has_met && !failed) failed = attempt_to([&] { comm.meet(); });
   if (!failed) return ds;
   // MPI's own file is closed by all ranks or by none.
   const bool engine = ds && ds->container_ && ds->container_->has_engine();
@@ -118,24 +123,25 @@ std::unique_ptr<Dataset> Dataset::start(const Comm& comm, F&& begin) {
 }
 
 std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version,
-                                         bool no_clobber, const HintMap& hints, bool may_be_later) {
-  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
+                                         bool no_clobber, const HintMap& hints, bool may_be_later,
+                                         const Met* met) {
+  return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool& made) {
     Arguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
     arguments.logs = !no_clobber && may_have_logs(comm, strip_prefix(path));
     Method method = shared_method(comm, path, arguments);
-    begin_new(ds, comm, path, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
-              std::move(method), arguments.logs, may_be_later, made);
+    return begin_new(ds, comm, path, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
+                     std::move(method), arguments.logs, may_be_later, made);
   });
 }
 
 std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
                                             bool no_clobber, const Method& method) {
-  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool& made) {
-    begin_new(ds, comm, path, version, no_clobber, method, !no_clobber, false, made);
+  return start(comm, nullptr, [&](std::unique_ptr<Dataset>& ds, bool& made) {
+    return begin_new(ds, comm, path, version, no_clobber, method, !no_clobber, false, made);
   });
 }
 
-void Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
+bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
                         int version, bool exclusive, Method method, bool logs, bool may_be_later,
                         bool& made) {
   check_layouts(path, method);
@@ -144,29 +150,34 @@ void Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const st
   if (logs) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
   ds->created_ = ds->changed_ = true;
   ds->use_container();
-  ds->container_->create(exclusive, may_be_later, made);
+  const bool stage_first = ds->stage_entry().is_local;
+  if (stage_first) ds->start_staging();
+  const bool has_met = ds->container_->create(exclusive, may_be_later, made);
   // An exclusive creation tells that what logs there are belong to a file that was removed.
   if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
-  ds->start_staging();
+  if (!stage_first) ds->start_staging();
+  return has_met && stage_first && !exclusive;
 }
 
 std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable,
-                                       const HintMap& hints) {
-  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
+                                       const HintMap& hints, const Met* met) {
+  return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool&) {
     const std::string file = strip_prefix(path);
     Arguments arguments{hints, writable, look_at(comm, file), may_have_logs(comm, file)};
     Method method = shared_method(comm, path, arguments);
     begin_old(ds, comm, path, arguments.flag != 0, std::move(method), arguments.found,
               arguments.logs);
+    return false;
   });
 }
 
 std::unique_ptr<Dataset> Dataset::open_by(Comm comm, const std::string& path, bool writable,
                                           const Method& method) {
-  return start(comm, [&](std::unique_ptr<Dataset>& ds, bool&) {
+  return start(comm, nullptr, [&](std::unique_ptr<Dataset>& ds, bool&) {
     std::string found = look_at(comm, strip_prefix(path));
     comm.broadcast(found);
     begin_old(ds, comm, path, writable, method, found, true);
+    return false;
   });
 }
 
@@ -238,6 +249,7 @@ void Dataset::redef() {
 void Dataset::begin_independent() {
   require_data();
   if (writable_ && mode_ == Mode::collective) stage_->begin_alone();
+  apart_ = apart_ || writable_;
   mode_ = Mode::independent;
 }
 
@@ -269,6 +281,7 @@ void Dataset::sync_numrecs() {
 void Dataset::write_agreed_numrecs() {
   const bool waits = container_->definitions_wait();
   if (!schema_.record_dim() && !waits) return;
+  if (!apart_ && !numrecs_dirty_ && !waits) return;  // all know
   std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_ || waits};
   comm_.all_reduce(most, Reduce::max);
   schema_.numrecs = most[0];
@@ -333,11 +346,15 @@ void Dataset::close() {
     const bool all_there = flushed || !stage_->holds_writes();
     const bool publishes = all_there && container_->publishes_records();
     if (publishes) step([&] { container_->refresh_definitions(); });
-    // Its last step is a meeting.
+    // Its last step is a meeting, if it has any.
     if (all_there && (schema_.record_dim() || container_->definitions_wait()))
       keep_first(first, up_to_meeting(comm_, [&] { write_agreed_numrecs(); }));
     if (publishes) step([&] { container_->publish_last(); });
-    attempt_into(first, [&] { container_->fill_up(changed_ && all_there); });
+    attempt_into(first, [&] {
+      std::int64_t changed = changed_ && all_there;
+      if (apart_) changed = comm_.all_reduce(changed, Reduce::max);
+      container_->fill_up(changed != 0);
+    });
   }
   const auto close_stage = [&] { stage_->close(false); };
   stage_->holds_writes() ? void(step(close_stage)) : void(attempt_into(first, close_stage));

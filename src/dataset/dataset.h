@@ -62,18 +62,24 @@ struct WaitingFacts {
   bool numrecs_changed = false;
 };
 
+/// Ranks have met, and nothing has failed since but this: they need not meet before they begin.
+struct Met {
+  std::optional<Error> failed = std::nullopt;
+};
+
 class Dataset {
  public:
   /// Collective. Creates (truncating, unless `no_clobber`: Errc::eexist) a file and enters define
   /// mode. `version` is 1, 2 or 5. Rank 0's arguments count. `hints` are the API-level hints
   /// (MPI_Info); environment and XML are read here. `may_be_later`: where the method wants it a
-  /// thread makes the file, until write_with()'s others, or finish_making(), ask for it.
+  /// thread makes the file, until write_with()'s others, or finish_making(), ask for it. Ends in a
+  /// meeting, behind which nothing fails, as open() does.
   static std::unique_ptr<Dataset> create(Comm comm, const std::string& path, int version,
                                          bool no_clobber, const HintMap& hints,
-                                         bool may_be_later = false);
+                                         bool may_be_later = false, const Met* met = nullptr);
   /// Collective. Opens an existing file in collective data mode.
   static std::unique_ptr<Dataset> open(Comm comm, const std::string& path, bool writable,
-                                       const HintMap& hints);
+                                       const HintMap& hints, const Met* met = nullptr);
   /// The same by a method that was chosen before, equal on all ranks.
   static std::unique_ptr<Dataset> create_by(Comm comm, const std::string& path, int version,
                                             bool no_clobber, const Method& method);
@@ -282,10 +288,11 @@ class Dataset {
 
  private:
   Dataset(Comm comm, std::string path, Method method);
-  /// Collective: on all ranks or on none. `begin` sets the dataset, and whether it made the file.
+  /// Collective: on all ranks or on none. `begin` sets the dataset, and whether it made the file,
+  /// and returns whether its last step was a meeting behind which nothing fails.
   template <typename F>
-  static std::unique_ptr<Dataset> start(const Comm& comm, F&& begin);
-  static void begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
+  static std::unique_ptr<Dataset> start(const Comm& comm, const Met* met, F&& begin);
+  static bool begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
                         int version, bool exclusive, Method method, bool logs, bool may_be_later,
                         bool& made);
   static void begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
@@ -297,8 +304,9 @@ class Dataset {
   void require_writable() const;
   void use_container();
   void agree(const std::optional<Error>& mine) const;
-  void write_agreed_numrecs();                             // collective
-  void agree_on_schema(const EnddefArguments& arguments);  // collective
+  void write_agreed_numrecs();  // collective
+  // Collective. Whether all is done by then; the last step was a meeting, in that case.
+  bool agree_on_schema(const EnddefArguments& arguments);
 
   // define.cc
   void header_changed();  // in data mode rewrites the definitions (collective)
@@ -339,6 +347,7 @@ class Dataset {
   bool created_ = false;  // never out of the first define mode yet
   bool parted_ = false;   // ranks called different functions in safe mode; the same on all
   bool changed_ = false;  // something was written since open
+  bool apart_ = false;    // ranks have written by themselves: not all know alike what there is
   bool fill_ = false;
   Count record_stride_ = 0;     // of the definitions that the file has: see file_type_stride()
   bool handed_over_ = false;    // what waited is in a queue, and is not visible yet

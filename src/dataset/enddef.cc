@@ -31,17 +31,21 @@ void Dataset::enddef(const EnddefArguments& arguments) {
   parted_ = false;
   StepTimer timer(report_, Step::define);
   const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
-  together(comm_, [&] {
+  bool is_all = false;  // that there is to do
+  const auto failed = up_to_meeting(comm_, [&] {
     container_->choose(old);
-    agree_on_schema(arguments);
-    container_->redefine(old);
+    is_all = agree_on_schema(arguments);
+    if (!is_all) container_->redefine(old);
   });
+  if (!is_all && (!failed || failed->is_own_matter())) comm_.meet();
+  if (failed) throw *failed;
   record_stride_ = record_size(schema_);
   // From here on the file has the new definitions, whatever happens to what nobody has written.
   const auto before = std::exchange(before_redef_, std::nullopt);
   changed_ = true;
   created_ = false;
   mode_ = Mode::collective;
+  if (is_all) return;
   together(comm_, [&] {
     container_->fill_new(before ? &*before : nullptr);
     stage_->use(container_->layout());
@@ -51,14 +55,35 @@ void Dataset::enddef(const EnddefArguments& arguments) {
 // Definitions are local calls, so ranks may have defined different things. Rank 0's definitions
 // count, as in PnetCDF; every rank takes them over, which keeps placement equal everywhere. In safe
 // mode they cannot differ: see agree_on_call.
-void Dataset::agree_on_schema(const EnddefArguments& arguments) {
+//
+// So rank 0 need not wait for the others before it writes a new file's. Where that is all that
+// there is to do, the meeting in which ranks compare definitions tells whether it succeeded.
+bool Dataset::agree_on_schema(const EnddefArguments& arguments) {
   const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
+  const bool at_once = stage_entry().is_local && container_->is_defined_by_root(old);
+  std::optional<Error> failed;  // on another rank: it takes over rank 0's, as if it had others
+  if (at_once) {
+    failed = attempt_to([&] {
+      container_->place(old, arguments);
+      container_->redefine(old);
+      stage_->use(container_->layout());
+    });
+  }
+  if (failed && comm_.is_root()) throw *failed;
   bool same = true;
   if (comm_.size() > 1) {
-    const auto printed = container_->print();
-    same = all_have(comm_, {reinterpret_cast<const char*>(printed.data()), printed.size()});
+    std::vector<std::byte> printed;
+    std::optional<std::string_view> mine;
+    if (!failed) {
+      printed = container_->print();
+      mine.emplace(reinterpret_cast<const char*>(printed.data()), printed.size());
+    }
+    same = all_have(comm_, mine);
   }
-  if (same) return container_->place(old, arguments);
+  if (same) {
+    if (!at_once) container_->place(old, arguments);
+    return at_once;
+  }
   std::vector<std::byte> placed;
   if (comm_.is_root()) {
     container_->place(old, arguments);
@@ -66,6 +91,7 @@ void Dataset::agree_on_schema(const EnddefArguments& arguments) {
   }
   comm_.broadcast(placed);
   if (!comm_.is_root()) container_->take_over(placed);
+  return false;
 }
 
 void Dataset::fill_record(VarId id, Count record) {

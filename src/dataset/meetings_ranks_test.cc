@@ -3,11 +3,13 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/attempt.h"
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
 
@@ -143,6 +145,214 @@ TEST(MeetingsOfACall, carry_out_what_ranks_ask_for_each) {
         EXPECT_EQ(found, written);
         ds->close();
       });
+  std::filesystem::remove(path);
+}
+
+struct OfAFile {
+  int create = 0, enddef = 0, close = 0, open = 0, close_old = 0;
+};
+
+/// A front end whose ranks have just met.
+OfAFile meetings_of_a_file(const HintMap& hints) {
+  const std::string path = ::testing::TempDir() + "/forebay_meetings_of_a_file.nc";
+  std::array<OfAFile, ranks> all;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    OfAFile& mine = all[static_cast<std::size_t>(comm.rank())];
+    int count = 0;
+    const auto in = [&](int& meetings, auto&& f) {
+      count = 0;
+      f();
+      meetings = count;
+    };
+    comm.before_meetings([&] { ++count; });
+    std::unique_ptr<Dataset> ds;
+    const Met met;
+    in(mine.create, [&] { ds = Dataset::create(comm, path, 5, false, hints, false, &met); });
+    ds->def_var("v", Type::int32, std::array{ds->def_dim("t", 0), ds->def_dim("x", ranks)});
+    in(mine.enddef, [&] { ds->enddef(); });
+    std::vector<std::int32_t> written, found;
+    std::vector<Request> one;
+    one.push_back(column(0, comm.rank(), true, written));
+    one.back().last_record = rows;
+    ds->execute(one, true);
+    in(mine.close, [&] { ds->close(); });
+    in(mine.open, [&] { ds = Dataset::open(comm, path, true, hints, &met); });
+    EXPECT_EQ(ds->schema().numrecs, rows);
+    in(mine.close_old, [&] { ds->close(); });
+    comm.before_meetings({});
+  });
+  std::filesystem::remove(path);
+  for (const OfAFile& of_rank : all) {
+    EXPECT_EQ(of_rank.create, all[0].create);
+    EXPECT_EQ(of_rank.enddef, all[0].enddef);
+    EXPECT_EQ(of_rank.close, all[0].close);
+  }
+  return all[0];
+}
+
+// The method, and the file; that definitions are the same and written; that all is over.
+TEST(MeetingsOfAFile, are_four_without_its_data) {
+  for (const char* stage : {"auto", "direct"}) {
+    const OfAFile file = meetings_of_a_file({{"stage", stage}, {"ranks_per_node", "2"}});
+    EXPECT_EQ(file.create, 2);
+    EXPECT_EQ(file.enddef, 1);
+    EXPECT_EQ(file.close, 1);
+    EXPECT_EQ(file.close_old, 1);
+  }
+}
+
+// The first file of a folder finds out that all ranks call it alike; the next ones know.
+TEST(MeetingsOfAFile, are_no_more_for_what_was_found_out_about_the_folder) {
+  const std::string path = ::testing::TempDir() + "/forebay_meetings_ways";
+  constexpr Count width = 256, many = 1024;  // pieces of a kilobyte, a megabyte a rank
+  run_as_threads(ranks, [&](const Comm& comm) {
+    for (int file = 0; file < 2; ++file) {
+      const std::string name = path + std::to_string(file) + ".nc";
+      auto ds = Dataset::create(comm, name, 5, false, {{"ranks_per_node", "2"}});
+      const DimId y = ds->def_dim("y", many), x = ds->def_dim("x", ranks * width);
+      ds->def_var("v", Type::int32, std::array{y, x});
+      ds->enddef();
+      std::vector<std::int32_t> values(static_cast<std::size_t>(many * width), comm.rank());
+      for (int time = 0; time < (file == 0 ? 8 : 1); ++time) {
+        int count = 0;
+        comm.before_meetings([&] { ++count; });
+        std::vector<Request> one;
+        one.push_back(column(0, comm.rank(), true, values));
+        one[0].selection = Subarray{{0, comm.rank() * width}, {many, width}, {}};
+        one[0].elements = many * width;
+        values.assign(static_cast<std::size_t>(many * width), comm.rank());
+        one[0].memory.data = reinterpret_cast<std::byte*>(values.data());
+        ds->execute(one, true);
+        comm.before_meetings({});
+        const bool windows = ds->report().counters[static_cast<int>(Counter::windows)] > 0;
+        if (file == 1) EXPECT_EQ(count, windows ? 4 : 2);  // one for slots
+      }
+      ds->close();
+    }
+  });
+  for (const char* file : {"0", "1"}) std::filesystem::remove(path + file + ".nc");
+}
+
+// Its failure is all ranks', before anything is made.
+TEST(MeetingsOfAFile, tell_of_arguments_that_are_wrong_on_one_rank) {
+  const std::string path = ::testing::TempDir() + "/forebay_wrong_on_one_rank.nc";
+  std::filesystem::remove(path);
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Met met;
+    if (comm.rank() == 2) met.failed = Error(Errc::enfile, "too many files");
+    const auto failed = attempt_to([&] { Dataset::create(comm, path, 5, false, {}, false, &met); });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->code(), Errc::enfile);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    comm.barrier();
+    const auto ds = Dataset::create(comm, path, 5, false, {}, false);
+    ds->close();
+  });
+  std::filesystem::remove(path);
+}
+
+// Rank 0 finds the disk full as it writes the header, before ranks meet.
+TEST(MeetingsOfAFile, tell_of_a_header_that_cannot_be_written) {
+  const std::string path = ::testing::TempDir() + "/forebay_full";
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink("/dev/full", path);
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto ds = Dataset::create(comm, path, 5, false, {});
+    ds->def_dim("x", 4);
+    for (int time = 0; time < 2; ++time) {
+      const auto failed = attempt_to([&] { ds->enddef(); });
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->code(), Errc::eno_space);
+      EXPECT_TRUE(ds->in_define_mode());
+    }
+    ds->abort();
+  });
+  EXPECT_FALSE(std::filesystem::is_symlink(path));
+}
+
+// Rank 0's definitions count, also where others' cannot be placed, or need more than a header.
+TEST(MeetingsOfAFile, give_all_ranks_the_definitions_of_the_first) {
+  const std::string path = ::testing::TempDir() + "/forebay_definitions_of_the_first.nc";
+  enum Kind { plain, more, too_large, chunked, filled };
+  for (const bool chunks : {false, true})
+    for (const Kind kind : {plain, more, too_large, chunked, filled})
+      run_as_threads(ranks, [&](const Comm& comm) {
+        auto ds = Dataset::create(comm, path, 2, false, {{"ranks_per_node", "2"}});
+        const DimId y = ds->def_dim("y", rows), x = ds->def_dim("x", ranks);
+        const VarId var = ds->def_var("v", Type::int32, std::array{y, x});
+        if (chunks) ds->set_chunk(var, std::array<Count, 2>{7, 2});
+        EnddefArguments arguments;
+        if (comm.rank() == 2) {
+          arguments.v_align = 4096;
+          if (kind == more) ds->def_dim("z", 3);
+          const DimId large = ds->def_dim("large", Count{1} << 31);
+          if (kind == too_large) ds->def_var("a", Type::float64, std::array{y, large});
+          if (kind == too_large) ds->def_var("b", Type::float64, std::array{y, large});
+          if (kind == chunked) ds->set_chunk(var, std::array<Count, 2>{1, 1});
+          if (kind == filled) ds->def_var_fill(var, false, nullptr);
+        }
+        ds->enddef(arguments);
+        EXPECT_EQ(ds->schema().dims.size(), 2u);
+        EXPECT_EQ(ds->schema().vars.size(), 1u);
+        EXPECT_EQ(ds->schema().vars[0].begin,
+                  comm.all_reduce(ds->schema().vars[0].begin, Reduce::min));
+        std::vector<std::int32_t> written(rows), found;
+        std::iota(written.begin(), written.end(), 1000 * comm.rank());
+        std::vector<Request> one;
+        one.push_back(column(var, comm.rank(), true, written));
+        ds->execute(one, true);
+        ds->close();
+        ds = Dataset::open(comm, path, false, {});
+        one.clear();
+        one.push_back(column(var, (comm.rank() + 1) % ranks, false, found));
+        ds->execute(one, true);
+        EXPECT_EQ(found[3], 1000 * ((comm.rank() + 1) % ranks) + 3);
+        ds->close();
+      });
+  std::filesystem::remove(path);
+}
+
+// Where those of rank 0 cannot be placed all hear of it.
+TEST(MeetingsOfAFile, tell_of_definitions_that_the_first_cannot_place) {
+  const std::string path = ::testing::TempDir() + "/forebay_first_cannot.nc";
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto ds = Dataset::create(comm, path, 1, false, {});
+    const DimId x = ds->def_dim("x", 1 << 30);
+    for (const char* name : {"a", "b", "c"})
+      if (comm.is_root()) ds->def_var(name, Type::float64, std::array{x});
+    const auto failed = attempt_to([&] { ds->enddef(); });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->code(), Errc::evarsize);
+    ds->abort();
+    EXPECT_FALSE(std::filesystem::exists(path));
+  });
+}
+
+// What they wrote by themselves no other rank knows before the end.
+TEST(MeetingsOfAFile, bring_together_what_ranks_did_apart) {
+  const std::string path = ::testing::TempDir() + "/forebay_apart.nc";
+  run_as_threads(ranks, [&](const Comm& comm) {
+    auto ds = Dataset::create(comm, path, 5, false, {});
+    const VarId var =
+        ds->def_var("v", Type::int32, std::array{ds->def_dim("t", 0), ds->def_dim("x", ranks)});
+    ds->enddef();
+    ds->close();
+    ds = Dataset::open(comm, path, true, {});
+    ds->begin_independent();
+    if (comm.rank() == 2) {
+      std::vector<std::int32_t> values;
+      std::vector<Request> one;
+      one.push_back(column(var, 1, true, values));
+      one.back().last_record = rows;
+      ds->execute(one, false);
+    }
+    ds->close();
+    comm.barrier();
+    EXPECT_GE(std::filesystem::file_size(path), rows * ranks * 4);  // with what nobody wrote
+    ds = Dataset::open(comm, path, false, {});
+    EXPECT_EQ(ds->schema().numrecs, rows);
+    ds->close();
+  });
   std::filesystem::remove(path);
 }
 

@@ -40,6 +40,10 @@ std::unique_ptr<Stage> make_direct_stage(Layout& layout) {
 
 extern const StageEntry direct_stage{
     {"direct", "handed over at once", 10},
-    [](const StageSite& site) { return make_direct_stage(site.layout); }};
+    [](const StageSite& site) { return make_direct_stage(site.layout); },
+    false,
+    false,
+    false,
+    true};
 
 }  // namespace forebay

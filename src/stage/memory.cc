@@ -279,13 +279,20 @@ extern const StageEntry auto_stage{
     {"auto", "direct, or memory where the file system answers slowly", 0},
     [](const StageSite& site) -> std::unique_ptr<Stage> {
       return std::make_unique<MemoryStage>(site, MemoryStage::When::slow);
-    }};
+    },
+    false,
+    false,
+    false,
+    true};
 
 extern const StageEntry memory_stage{
     {"memory", "kept in memory until there is much of it, and handed over as one operation", 15},
     [](const StageSite& site) -> std::unique_ptr<Stage> {
       return std::make_unique<MemoryStage>(site, MemoryStage::When::always);
     },
+    true,
+    false,
+    false,
     true};
 
 }  // namespace forebay

@@ -139,6 +139,7 @@ struct StageEntry : Part {
   bool batches = false;        ///< writes reach the file in large batches, as a rule
   bool converts_late = false;  ///< so that values out of range are told of at a flush
   bool writes_later = false;   ///< values are written by a thread: StageHost::later
+  bool is_local = false;       ///< make() and Stage::use() are each rank's own
 };
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout);

@@ -85,12 +85,14 @@ void AggregatedTransport::set_up(const OperationTotal& total) {
   finish_behind();  // its windows are in the slots
   slots_.reset();
   for (;;) {
-    // Where it fails on a rank it fails on its node.
-    const auto failed = attempt_together(topology_->node(), [&] {
+    // Where it fails on a rank it fails on its node. Its last step is a meeting of that.
+    auto failed = up_to_meeting(topology_->node(), [&] {
       slots_.emplace(*topology_, window, ring_sizes(node_counts(), options_, window));
-      if (one_node()) return;
-      mailbox_.emplace(comm_, mailbox_limit(options_), largest_message(window));
     });
+    if (!failed && !one_node()) {
+      failed = attempt_to(
+          [&] { mailbox_.emplace(comm_, mailbox_limit(options_), largest_message(window)); });
+    }
     if (comm_.all_reduce(!failed && slots_->ok(), Reduce::min)) {
       window_ = window;
       callers_ = callers_of_node(node_counts(), options_, topology_->my_node());
@@ -172,19 +174,22 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
                              static_cast<double>(total.bytes));
 }
 
-// Ranks may name a file differently; what they know of it has to be the same.
+// Ranks may name a file differently; what they know of it has to be the same. What one has known
+// before all have.
 void AggregatedTransport::find_ways() {
+  const std::string& path = file_->path();
+  const std::uint64_t name = hash_of(std::as_bytes(std::span(path).first(path.rfind('/') + 1)));
+  std::any& notes = topology_->notes();
+  const auto* before = std::any_cast<KnownWays>(&notes);
+  if (before && options_.named_alike && options_.named_alike()) ways_ = before->find(name);
+  if (ways_) return;
   std::shared_ptr<KnownWays::OfBoth> known, anew;
-  std::array<std::int64_t, 2> folder{};
+  std::array<std::int64_t, 2> folder{static_cast<std::int64_t>(name)};
+  folder[1] = ~folder[0];
   const auto failed = attempt_to([&] {
     anew = std::make_shared<KnownWays::OfBoth>();
-    const std::string& path = file_->path();
-    const auto name = std::as_bytes(std::span(path).first(path.rfind('/') + 1));
-    folder[0] = static_cast<std::int64_t>(hash_of(name));
-    folder[1] = ~folder[0];
-    std::any& notes = topology_->notes();
     if (!notes.has_value()) notes.emplace<KnownWays>();
-    known = std::any_cast<KnownWays&>(notes).of_folder(hash_of(name));
+    known = std::any_cast<KnownWays&>(notes).of_folder(name);
   });
   try {
     agree_on_error(comm_, failed, folder, Reduce::max);
@@ -526,11 +531,13 @@ extern const TransportEntry auto_transport{
      "aggregated, or each rank its own where pieces are large enough or that was found quicker", 0},
     make,
     nullptr,
+    true,
     true};
 extern const TransportEntry aggregated_transport{
     {"aggregated", "Forebay's own two-phase exchange, where ranks write for each other", 40, keys},
     make,
     nullptr,
+    true,
     true};
 
 }  // namespace forebay

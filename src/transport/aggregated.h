@@ -43,6 +43,7 @@ class AggregatedTransport : public Transport {
   void write(ExtentStream& extents) override;
   void read(ExtentStream& extents) override;
   void expect_more(bool more) override;
+  void use_stripes(Count unit) override { options_.striping_unit = unit; }
   void expect_sharing(Sharing sharing) override { options_.sharing = sharing; }
   bool answers_slowly() const override;
   bool overlapped() const override { return overlapped_; }

@@ -58,6 +58,7 @@ std::unique_ptr<Transport> make(const Comm& comm, std::shared_ptr<ByteFile> file
 
 }  // namespace
 
-extern const TransportEntry posix_transport{{"posix", "each rank its own", 10}, make};
+extern const TransportEntry posix_transport{
+    {"posix", "each rank its own", 10}, make, nullptr, false, true};
 
 }  // namespace forebay

@@ -118,11 +118,14 @@ class KnownWays {
  public:
   using OfBoth = std::array<QuickerWays, 2>;  ///< of reads and writes
 
-  /// `folder`: a hash of its name.
-  std::shared_ptr<OfBoth> of_folder(std::uint64_t folder) {
+  /// `folder`: a hash of its name. Null: nothing is known.
+  std::shared_ptr<OfBoth> find(std::uint64_t folder) const {
     const auto found = std::find_if(folders_.begin(), folders_.end(),
                                     [&](const auto& each) { return each.first == folder; });
-    if (found != folders_.end()) return found->second;
+    return found == folders_.end() ? nullptr : found->second;
+  }
+  std::shared_ptr<OfBoth> of_folder(std::uint64_t folder) {
+    if (auto found = find(folder)) return found;
     if (folders_.size() == most) folders_.erase(folders_.begin());
     return folders_.emplace_back(folder, std::make_shared<OfBoth>()).second;
   }

@@ -38,6 +38,8 @@ struct TransportOptions {
   /// bytes between the first and the last of one that waits comes behind it, so that holes may be
   /// filled. The same on all ranks; none: it does not.
   std::function<bool()> keeps_apart;
+  /// Whether all ranks call the file's folder by the same name: the same on all. None: not known.
+  std::function<bool()> named_alike;
   Sharing sharing = Sharing::unknown;  ///< see ExtentIo::expect_sharing
   int aggregators = 0;                 ///< processes that write windows at a time at most; 0: all
   int aggregators_of_node = 0;         ///< of each node; 0: all
@@ -56,6 +58,9 @@ class Transport : public ExtentIo {
  public:
   /// How operations were carried out and why, for the report: one sentence each.
   virtual std::string reasons() const { return {}; }
+  /// Local, before the first operation: TransportOptions::striping_unit, of a file that was not
+  /// there when the transport was made.
+  virtual void use_stripes(Count /*unit*/) {}
 };
 
 /// What a transport says of itself, at the beginning of a line: `extern const TransportEntry
@@ -65,8 +70,9 @@ struct TransportEntry : Part {
   /// Collective.
   std::unique_ptr<Transport> (*make)(const Comm&, std::shared_ptr<ByteFile>,
                                      const TransportOptions&, Report&);
-  const char* needs = nullptr;  ///< what ranks that are threads, or one process, do not have
-  bool of_any_file = false;     ///< of several as one, too (merged_files.h)
+  const char* needs = nullptr;   ///< what ranks that are threads, or one process, do not have
+  bool of_any_file = false;      ///< of several as one, too (merged_files.h)
+  bool is_made_locally = false;  ///< and the file need not be there
 };
 
 /// Collective. Errc::einval for an unknown kind.

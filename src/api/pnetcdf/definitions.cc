@@ -92,10 +92,11 @@ int put_attribute(int ncid, int varid, const char* name, nc_type xtype, MPI_Offs
     Dataset& ds = dataset(ncid);
     bool out_of_range = false;
     ds.change_definitions([&] {
+      std::string checked;
       check_call(ds, "put_att", [&]() -> SharedArguments {
         check_writable(ds);
         owner_argument(ds, varid);
-        const std::string checked = checked_name(name_argument(name));
+        checked = checked_name(name_argument(name));
         const Type type = type_argument(xtype, ds);
         const Type memory = native == Type::none ? type : native;
         if (!convertible(type, memory)) {
@@ -109,7 +110,7 @@ int put_attribute(int ncid, int varid, const char* name, nc_type xtype, MPI_Offs
                 {Errc::emultidefine_attr_val, bytes_of(value, len * size_of(memory))}};
       });
       Attribute attribute;
-      attribute.name = name;
+      attribute.name = std::move(checked);
       attribute.type = static_cast<Type>(xtype);
       attribute.count = len;
       attribute.value.resize(static_cast<std::size_t>(len * size_of(attribute.type)));

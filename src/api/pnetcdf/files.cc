@@ -3,9 +3,12 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "api/pnetcdf/interface.h"
 #include "array/names.h"
@@ -129,24 +132,34 @@ int version_of(int cmode) {
 }
 
 /// Opens or creates: rank 0's mode counts, and a rank that gave another gets `differ` for it; in
-/// safe mode all ranks get it.
+/// safe mode all ranks get it. Arguments that are wrong on one rank all are told of by `make`.
 template <typename Make>
 int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp, int differ,
                Make&& make) {
   return guard([&]() -> int {
-    const Comm comm = make_comm(mpi);
+    OpeningFacts facts{};
+    const auto look = [&](bool is_root) {
+      facts = look_before_opening(is_root, path, mode, makes);
+    };
+    const Comm comm = make_comm(mpi, facts, std::cref(look));  // which takes no memory
     std::int64_t code = NC_NOERR;
     const auto failed = up_to_meeting(comm, [&] {
-      const int root_mode = meet_before_opening(comm, path, mode, makes);
+      const int root_mode = agree_before_opening(comm, path, facts);
       if (ncidp != nullptr) *ncidp = -1;
-      Files::Place place(files());
-      if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
-      if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
-      std::unique_ptr<Dataset> ds = make(comm, root_mode);  // its last step is a meeting
+      std::optional<Files::Place> place;
+      std::string name;
+      auto wrong = attempt_to([&] {
+        place.emplace(files());
+        if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
+        if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
+        name = path;
+      });
+      std::unique_ptr<Dataset> ds =
+          make(comm, name, root_mode, Met{std::move(wrong)});  // ends in a meeting
       join_bundle(*ds);
       code = root_mode == mode ? NC_NOERR : differ;
       if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);
-      *ncidp = place.fill(std::move(ds));
+      *ncidp = place->fill(std::move(ds));
     });
     if (failed) throw *failed;
     return static_cast<int>(code);
@@ -195,21 +208,30 @@ using namespace forebay::pnetcdf;
 
 int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int* ncidp) {
   return start_file(comm, path, cmode, (cmode & NC_NOCLOBBER) == 0, ncidp, NC_EMULTIDEFINE_CMODE,
-                    [&](const Comm& c, int mode) {
-                      const int version = version_of(mode);
-                      return Dataset::create(c, path, version, (mode & NC_NOCLOBBER) != 0,
-                                             hints_of(info), true);
+                    [&](const Comm& c, const std::string& name, int mode, Met met) {
+                      int version = 0;
+                      HintMap hints;
+                      attempt_into(met.failed, [&] {
+                        version = version_of(mode);
+                        hints = hints_of(info);
+                      });
+                      return Dataset::create(c, name, version, (mode & NC_NOCLOBBER) != 0, hints,
+                                             true, &met);
                     });
 }
 
 int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* ncidp) {
-  return start_file(
-      comm, path, omode, false, ncidp, NC_EMULTIDEFINE_OMODE, [&](const Comm& c, int mode) {
-        if (mode & (NC_DISKLESS | NC_MMAP)) {
-          throw Error(Errc::einval_omode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
-        }
-        return Dataset::open(c, path, (mode & NC_WRITE) != 0, hints_of(info));
-      });
+  return start_file(comm, path, omode, false, ncidp, NC_EMULTIDEFINE_OMODE,
+                    [&](const Comm& c, const std::string& name, int mode, Met met) {
+                      HintMap hints;
+                      attempt_into(met.failed, [&] {
+                        if (mode & (NC_DISKLESS | NC_MMAP))
+                          throw Error(Errc::einval_omode,
+                                      "NC_DISKLESS and NC_MMAP do not go with parallel files");
+                        hints = hints_of(info);
+                      });
+                      return Dataset::open(c, name, (mode & NC_WRITE) != 0, hints, &met);
+                    });
 }
 
 // The ID is free afterwards whatever happens: there is nothing left that a second attempt could

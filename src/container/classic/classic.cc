@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "comm/agree.h"
 #include "format/classic.h"
 #include "storage/directory.h"
@@ -172,15 +173,21 @@ void ClassicContainer::meet() {
 void ClassicContainer::find_stripes(bool makes, const std::function<bool()>& on_root) {
   Method& method = site_.method;
   const bool is_told = method.striping_unit > 0;
-  std::array<std::int64_t, 3> found{};
+  std::array<std::int64_t, 5> found{};
   const auto failed = attempt_to([&] {
+    const auto folder_name = std::span(site_.path).first(site_.path.rfind('/') + 1);
+    found[3] = static_cast<std::int64_t>(hash_of(std::as_bytes(folder_name)));
+    found[4] = ~found[3];
     if (!comm_.is_root()) return;
     StoreTimes& folder = file_.folder();
     if (on_root()) {
-      found = {is_told ? 0 : folder.stripe_unit.load(), folder.stripe_count, 1};
+      found[0] = is_told ? 0 : folder.stripe_unit.load();
+      found[1] = folder.stripe_count;
+      found[2] = 1;
     } else if (!is_told) {
       const Stripes stripes = stripes_of(file_.descriptor());
-      found = {stripes.unit, stripes.count, 0};
+      found[0] = stripes.unit;
+      found[1] = stripes.count;
       if (!makes) return;  // an old file's tell nothing of what the folder's new ones have
       folder.stripe_count = stripes.count;
       folder.stripe_unit = stripes.unit;
@@ -188,11 +195,15 @@ void ClassicContainer::find_stripes(bool makes, const std::function<bool()>& on_
   });
   agree_on_error(comm_, failed, found, Reduce::max);
   being_made_ = found[2] != 0;
+  named_alike_ = found[3] == ~found[4];
   if (found[0] == 0) return;
   method.striping_unit = found[0];
   if (method.striping_factor == 0) method.striping_factor = found[1];
-  for (const char* key : {"striping_unit", "striping_factor"})
-    if (!method.origin.contains(key)) method.origin[key] = "the file system";
+  if (transport_) transport_->use_stripes(found[0]);
+  attempt_to([&] {  // for people, if there is memory for it
+    for (const char* key : {"striping_unit", "striping_factor"})
+      if (!method.origin.contains(key)) method.origin[key] = "the file system";
+  });
 }
 
 std::shared_ptr<File> ClassicContainer::beside(Report& report) {
@@ -220,8 +231,13 @@ FileNumber ClassicContainer::wait_until_made() {
   return known ? FileNumber(info.st_dev, info.st_ino) : FileNumber();
 }
 
-void ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
+// What may fail on any rank comes before the file is there, where a transport allows it: so that
+// all know by the meeting that tells of the file.
+bool ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
   share_file();
+  const auto* transport = find_part<TransportEntry>(site_.method.transport);
+  const bool engine_first = transport != nullptr && transport->is_made_locally;
+  if (engine_first) make_engine();
   find_stripes(true, [&] {
     StepTimer timer(site_.report, Step::define);
     made = may_be_later && !exclusive && create_later();
@@ -233,7 +249,8 @@ void ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
     remove_beside(site_.path, before);
     return false;
   });
-  make_engine();
+  if (!engine_first) make_engine();
+  return engine_first;
 }
 
 void ClassicContainer::open() {
@@ -330,6 +347,7 @@ void ClassicContainer::make_engine() {
   TransportOptions options = transport_options(method);
   // Stage async sees to it, by Layout::in_place; but a heap's bytes may lie in any hole.
   options.keeps_apart = [this] { return begun_heap() == nullptr; };
+  options.named_alike = [this] { return named_alike_; };
   options.bulk = site_.batches;  // whoever stages does so because the file is slow
   transport_ = make_transport(comm_, file_owner_, options, site_.report);
   canonical_ =

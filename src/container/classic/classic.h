@@ -23,7 +23,7 @@ class ClassicContainer : public Container {
   explicit ClassicContainer(const ContainerSite& site);
   ~ClassicContainer() override;
 
-  void create(bool exclusive, bool may_be_later, bool& made) override;
+  bool create(bool exclusive, bool may_be_later, bool& made) override;
   bool is_being_made() const override { return being_made_; }
   FileNumber wait_until_made() override;
   void made() override { being_made_ = false; }
@@ -40,6 +40,7 @@ class ClassicContainer : public Container {
   std::vector<std::byte> print_placed() const override;
   void take_over(std::span<const std::byte> placed) override;
   void redefine(const Schema* old) override;
+  bool is_defined_by_root(const Schema* old) const override;
   void fill_new(const Schema* old) override;
   std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
   void write_definitions() override;
@@ -91,7 +92,7 @@ class ClassicContainer : public Container {
   void share_file();
   bool create_later();
   void meet();
-  // Which rank 0 does before; true: a thread does it.
+  // Which rank 0 does before; true: a thread does it. Its last step is a meeting.
   void find_stripes(bool makes, const std::function<bool()>& on_root);
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
@@ -120,6 +121,8 @@ class ClassicContainer : public Container {
   // header.cc
   Schema stored() const { return stored(schema_); }
   Schema stored(const Schema& schema) const;
+  /// Nothing: as it is.
+  std::optional<Schema> stored_otherwise(const Schema& schema) const;
   std::vector<std::byte> print_header() const;
   void read_header();   // collective
   void write_header();  // rank 0 only, as the next
@@ -129,6 +132,7 @@ class ClassicContainer : public Container {
 
   // placement.cc
   bool fills_anything() const;
+  bool is_header_alone(const Schema* old) const;  // that redefine() and fill_new() write
   Alignment alignment_for(const EnddefArguments& arguments) const;
   void settle_alignment(const Alignment& alignment);
   void relocate(const Moves& moves);                                       // collective
@@ -145,6 +149,7 @@ class ClassicContainer : public Container {
   std::vector<Kept> parts_;  // a heap last
   bool has_plain_ = true;    // some variable is nobody's
   bool puts_off_ = false, definitions_wait_ = false, being_made_ = false;
+  bool named_alike_ = false;  // the folder, by all ranks
   std::unique_ptr<Layout> layout_;
   std::optional<Alignment> alignment_;  // settled at the first enddef since open
 };

@@ -64,7 +64,12 @@ void ClassicContainer::write_header() {
 }
 
 Schema ClassicContainer::stored(const Schema& schema) const {
-  // Copies of large headers take time.
+  auto stored = stored_otherwise(schema);
+  return stored ? *std::move(stored) : schema;
+}
+
+// Copies of large headers take time.
+std::optional<Schema> ClassicContainer::stored_otherwise(const Schema& schema) const {
   std::optional<Schema> stored;
   const auto pass_to = [&](const ClassicPart& part) {
     stored = part.stored(stored ? *stored : schema);
@@ -75,11 +80,13 @@ Schema ClassicContainer::stored(const Schema& schema) const {
     const auto& asked = layout->in_classic.is_asked_for;
     if (asked && !has_part(*layout) && asked(schema)) pass_to(*make_part(*layout).part);
   }
-  if (!stored) return schema;
-  return std::move(*stored);
+  return stored;
 }
 
-std::vector<std::byte> ClassicContainer::print_header() const { return classic::print(stored()); }
+std::vector<std::byte> ClassicContainer::print_header() const {
+  const auto stored = stored_otherwise(schema_);
+  return classic::print(stored ? *stored : schema_);
+}
 
 void ClassicContainer::write_numrecs() {
   const auto bytes = classic::print_numrecs(schema_);
@@ -170,8 +177,7 @@ void ClassicContainer::take_over(std::span<const std::byte> placed) {
 // the file, or check its size, want all of it. A device that has no size (a pipe, /dev/null) is
 // left alone.
 void ClassicContainer::fill_up(bool changed) {
-  // Independent writes are known to their own rank only.
-  if (comm_.all_reduce(std::int64_t{changed}, Reduce::max) == 0 || !comm_.is_root()) return;
+  if (!changed || !comm_.is_root()) return;
   const Offset end = full_size();
   // Without variables nothing tells a reader why the file should go on after a header that has
   // become shorter.

@@ -28,8 +28,9 @@ Offset end_of_data(const Schema& schema) {
 }  // namespace
 
 void ClassicContainer::check_attribute(const std::string& name) const {
-  for (const LayoutEntry* layout : part_layouts()) {
-    if (!layout->in_classic.owns(name)) continue;
+  for (const Part* part : parts(PartKind::layout)) {
+    const auto* layout = static_cast<const LayoutEntry*>(part);
+    if (!layout->in_classic.make || !layout->in_classic.owns(name)) continue;
     throw Error(Errc::ebadname,
                 "attribute " + name + " describes " + layout->name + " variables in files",
                 std::string("use another name; ") + layout->in_classic.instead);
@@ -93,9 +94,17 @@ void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments
   settle_alignment(alignment);
 }
 
+bool ClassicContainer::is_header_alone(const Schema* old) const {
+  return !old && parts_.empty() && !fills_anything();
+}
+
+bool ClassicContainer::is_defined_by_root(const Schema* old) const {
+  return is_header_alone(old) && !being_made_ && !puts_off_;
+}
+
 void ClassicContainer::redefine(const Schema* old) {
-  const bool may_wait = puts_off_ && !old && !fills_anything();
-  if (being_made_ && !(may_wait && parts_.empty())) {
+  const bool may_wait = puts_off_ && is_header_alone(old);
+  if (being_made_ && !may_wait) {
     by_root(comm_, [&] { wait_until_made(); });
     made();
   }
@@ -108,7 +117,7 @@ void ClassicContainer::redefine(const Schema* old) {
     part.start(old, [&](const Move& move) { relocate([&](const auto& f) { f(move); }); });
   });
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
-  definitions_wait_ = may_wait && parts_.empty();
+  definitions_wait_ = may_wait;
   if (!parts_.empty()) {
     write_definitions();
   } else if (comm_.is_root() && !definitions_wait_) {
