@@ -100,10 +100,11 @@ Best<T> best_choice(const T* values, const std::vector<std::size_t>& shape, doub
   constexpr std::size_t sampled = 8192;
   std::vector<std::size_t> box;
   const std::vector<T> sample = middle(values, shape, sampled, box);
+  const double few_bits = box == shape ? 64 : 0;  // of masks and the like
   Best<T> best;
   double least = std::numeric_limits<double>::infinity();
   const auto attempt = [&](const Choice& choice, double margin) {
-    if (least == 0) return;  // none is better
+    if (least <= few_bits) return;  // none is better by more than those
     std::vector<T> copy = sample;
     Residue<T> residue = predict(box, choice, bound, copy.data());
     const double bits = bits_of(residue) * margin;
