@@ -1178,6 +1178,31 @@ TEST(CheckpointStore, a_move_that_failed_is_tried_again) {
   again.close(false);
 }
 
+TEST(CheckpointStore, parts_are_found_in_any_order) {
+  constexpr Count parts = 50;
+  for (const Count memory : {0, 1 << 20}) {
+    const Folder folder;
+    Store store({}, "run", folder.method(memory));
+    const auto bytes_of = [](Count i) {
+      return std::vector<std::byte>(static_cast<std::size_t>(7 * i + 1), std::byte(i));
+    };
+    store.begin_write({Kind::state, 0});
+    for (Count i = 0; i < parts; ++i) store.put_bytes("p" + std::to_string(i), bytes_of(i));
+    EXPECT_EQ(code_of([&] { store.put_bytes("p7", {}); }), Errc::enameinuse);
+    store.end();
+    store.begin_read({Kind::state, 0});
+    for (const Count apart : {Count{1}, parts - 1, Count{7}})
+      for (Count i = 0, at = 0; i < parts; ++i, at = (at + apart) % parts) {
+        std::vector<std::byte> found(bytes_of(at).size());
+        store.get_bytes("p" + std::to_string(at), found);
+        EXPECT_EQ(found, bytes_of(at)) << at;
+      }
+    EXPECT_EQ(code_of([&] { store.bytes_of("q"); }), Errc::enotvar);
+    store.end();
+    store.close(false);
+  }
+}
+
 // A sync moves states, and the thread does so, too.
 TEST(CheckpointStore, room_is_told_once_no_state_counts_twice) {
   constexpr Count large = 8 << 20, small = 1 << 20, directory = 64 << 20;
