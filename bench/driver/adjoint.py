@@ -185,9 +185,7 @@ class Study:
             size += ["--columns", 48, "--rows", 48, "--steps", 4, "--constants", 3]
         else:
             size += ["--steps", 1, "--columns", 80, "--rows", 40, "--constants", 0]
-        budgets = BUDGETS if case == "a" else BUDGETS[3:]  # D4 begins there, too: steps of b cost much
-        if self.options.quick:
-            budgets = budgets[-2:]
+        budgets = BUDGETS[-2:] if self.options.quick else BUDGETS
         rows = self.run("errors", *size, "--codecs", "+".join(LOSSY), "--budgets", ",".join(map(str, budgets)))
         self.results["errors " + case] = rows
         print(

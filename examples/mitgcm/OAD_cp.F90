@@ -24,6 +24,10 @@
 !
 !   FOREBAY_HINTS='codec=zfp:accuracy=1e-3;checkpoint_memory=1GiB' ./mitgcmuv_ad
 !
+! To use it: put this file in the place of MITgcm's, change ad_inline.F as above, and add to the options
+! file what `pkg-config --cflags --libs forebay-fortran` prints: the former to FFLAGS, the latter to LIBS.
+! MITgcm itself was not run with it; ctest -R foreign.oad_cp makes the calls that it makes.
+!
 ! With -DALLOW_USE_MPI, as MITgcm is compiled, ranks open together. -DOAD_CP=OAD_regular_cp and
 ! -DOAD_CP_FILES='"oad_reg_cp"' make the other module of MITgcm, with files of its own; so do OAD_auxillary_cp
 ! and oad_aux_cp.

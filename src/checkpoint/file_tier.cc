@@ -227,6 +227,15 @@ void FileTier::copy(const Record& record, FileTier& from, Offset place) {
   }
 }
 
+Offset ReadWindow::place_of(const Record& record, std::size_t part) {
+  if (part < part_) {
+    part_ = 0;
+    part_place_ = record.place;
+  }
+  for (; part_ < part; ++part_) part_place_ += record.parts[part_].stored_bytes();
+  return part_place_;
+}
+
 std::span<const std::byte> ReadWindow::at(FileTier& file, Offset place, Count size) {
   constexpr Count most = 4 << 20, small = most / 4;
   const bool follows = place == next_;

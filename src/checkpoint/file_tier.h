@@ -35,7 +35,9 @@ class FileTier;
 class ReadWindow {
  public:
   explicit ReadWindow(const Record& record)
-      : next_(record.place), end_(record.place + record.bytes) {}
+      : next_(record.place), end_(record.place + record.bytes), part_place_(record.place) {}
+  /// Of a part of the record, in the file. One behind another is found at once.
+  Offset place_of(const Record& record, std::size_t part);
   /// `size` stored bytes at `place` in the file, valid until the next call; empty where there are
   /// so many that they are better read by themselves.
   std::span<const std::byte> at(FileTier& file, Offset place, Count size);
@@ -43,6 +45,8 @@ class ReadWindow {
  private:
   Offset begin_ = 0, next_, end_;  ///< of bytes_; where the last part ended; of the state
   RawBytes bytes_;
+  std::size_t part_ = 0;
+  Offset part_place_;
 };
 
 class FileTier {

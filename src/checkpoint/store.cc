@@ -227,9 +227,8 @@ void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte
                      bool stays) {
   if (!draft_) throw Error(Errc::eperm, "no state is being written", "begin one");
   const Stopwatch watch(account_[Account::push_ns]);
-  for (const Part& other : draft_->record.parts)
-    if (other.name == part.name)
-      throw Error(Errc::enameinuse, "a second " + part.name + " of one state");
+  if (draft_->names.contains(part.name))
+    throw Error(Errc::enameinuse, "a second " + part.name + " of one state");
   RawBytes owned = encode(part, codec, values, team_);
   // The first stage is the one that changes values.
   if (codec.lossy() && std::any_of(part.pieces.begin(), part.pieces.end(),
@@ -239,6 +238,7 @@ void Store::add_part(Part part, const Pipeline& codec, std::span<const std::byte
   if (owned.empty() && !stays) append(owned, values);
   const auto bytes = static_cast<std::size_t>(part.stored_bytes());
   auto* from = owned.empty() ? const_cast<std::byte*>(values.data()) : owned.data();
+  draft_->names.insert(part.name);
   draft_->pieces.push_back({from, bytes});
   draft_->owned.push_back(std::move(owned));
   draft_->record.bytes += part.stored_bytes();

@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -148,6 +149,7 @@ class Store {
   };
   struct Draft {
     Record record;
+    std::set<std::string> names;  ///< of its parts
     std::vector<RawBytes> owned;  ///< of each part, where its bytes are not the caller's
     std::vector<iovec> pieces;
   };
@@ -216,6 +218,7 @@ class Store {
   StatePtr reading_;
   std::optional<Ahead> reading_ahead_;
   std::optional<ReadWindow> window_;  ///< of reading_
+  std::size_t next_part_ = 0;         ///< who reads one after another finds it at once
 
   mutable std::mutex mutex_;  // of what follows, and of states
   std::condition_variable wake_, changed_;

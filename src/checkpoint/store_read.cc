@@ -45,8 +45,9 @@ void Store::begin_read(StateId id) {
 }
 
 std::size_t Store::part_of(const std::string& name) const {
-  for (std::size_t i = 0; i < parts().size(); ++i)
-    if (parts()[i].name == name) return i;
+  const std::size_t n = parts().size();
+  for (std::size_t i = 0; i < n; ++i)
+    if (const std::size_t at = (next_part_ + i) % n; parts()[at].name == name) return at;
   throw Error(Errc::enotvar, words_for(reading_->record.id) + " has no " + name,
               "declare what was kept");
 }
@@ -54,8 +55,6 @@ std::size_t Store::part_of(const std::string& name) const {
 void Store::read_part(const State& state, std::size_t number, std::span<std::byte> into,
                       ReadWindow& window, Team& team) const {
   const Part& part = state.record.parts[number];
-  Offset begin = state.record.place;
-  for (std::size_t i = 0; i < number; ++i) begin += state.record.parts[i].stored_bytes();
   std::string where = words_for(state.record.id) + ", " + part.name;
   if (state.tier == Tier::memory) {
     const std::byte* from = state.memory[number].data();
@@ -69,6 +68,7 @@ void Store::read_part(const State& state, std::size_t number, std::span<std::byt
     return decode(part, fetch, into, team, where);
   }
   FileTier& file = *files(state.tier);
+  const Offset begin = window.place_of(state.record, number);
   const std::span<const std::byte> there = window.at(file, begin, part.stored_bytes());
   const auto fetch = [&](Count offset, std::span<std::byte> to) {
     if (there.empty()) return file.read(begin + offset, to);
@@ -104,6 +104,7 @@ Count Store::bytes_of(const std::string& name) const {
 
 void Store::get_bytes(const std::string& name, std::span<std::byte> into) {
   const std::size_t number = part_of(name);
+  next_part_ = number + 1;
   const Stopwatch watch(account_[Account::read_ns]);
   if (std::ssize(into) != reading_->record.parts[number].raw_bytes())
     throw Error(Errc::einval, name + " has another number of bytes", "ask for it first");

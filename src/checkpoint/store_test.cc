@@ -7,9 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +33,8 @@ namespace {
 /// Names of files that were brought to the device.
 std::mutex synced_mutex;
 std::set<std::string> synced;
+/// What the next sync of the slow directory's data does first: an errno, or 0.
+std::function<int()> at_sync;
 
 }  // namespace
 
@@ -38,8 +43,15 @@ extern "C" int fsync(int fd) {
   char name[4096] = {};
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
   if (readlink(link.c_str(), name, sizeof name - 1) > 0) {
-    const std::lock_guard lock(synced_mutex);
-    synced.insert(std::filesystem::path(name).filename());
+    const std::filesystem::path path = name;
+    std::function<int()> act;
+    {
+      const std::lock_guard lock(synced_mutex);
+      synced.insert(path.filename());
+      if (path.extension() == ".data" && path.parent_path().filename() == "slow")
+        act = std::exchange(at_sync, nullptr);
+    }
+    if (act && (errno = act()) != 0) return -1;
   }
   return static_cast<int>(syscall(SYS_fsync, fd));
 }
@@ -1052,6 +1064,143 @@ TEST(CheckpointStore, a_sync_moves_states_while_others_are_decoded_ahead) {
     }
   }
   store.close(false);
+}
+
+/// What is on its way from the quick directory to the slow one, and so in both, for a while.
+class Moving {
+ public:
+  explicit Moving(std::function<int()> then) {
+    const std::lock_guard lock(synced_mutex);
+    at_sync = [this, act = std::move(then)] {
+      begun_ = true;
+      return act();
+    };
+  }
+  ~Moving() {
+    const std::lock_guard lock(synced_mutex);
+    at_sync = nullptr;
+  }
+  Moving(const Moving&) = delete;
+  Moving& operator=(const Moving&) = delete;
+  bool has_begun() const {
+    for (int i = 0; i < 5000 && !begun_; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return begun_;
+  }
+
+ private:
+  std::atomic<bool> begun_ = false;
+};
+int takes_a_while() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  return 0;
+}
+
+TEST(CheckpointStore, a_push_waits_for_the_room_that_a_moving_state_leaves) {
+  const Folder folder;
+  Method method = folder.method(0, 17'000);
+  method.checkpoint_dir_bytes = 10'000;
+  Model model;  // 8000 bytes a state
+  Store store({}, "run", method);
+  model.declare(store);
+  store.push({Kind::state, 0});
+  store.sync();
+  const Moving moving(takes_a_while);
+  store.push({Kind::state, 1});
+  ASSERT_TRUE(moving.has_begun());
+  EXPECT_EQ(code_of([&] { store.push({Kind::state, 2}); }), Errc::ok);
+  EXPECT_EQ(store.info({Kind::state, 2}).tier, Tier::fast);
+  store.close(false);
+}
+
+TEST(CheckpointStore, a_sync_waits_for_the_room_that_a_moving_state_leaves) {
+  const Folder folder;
+  Method method = folder.method(10'000, 17'000);
+  method.checkpoint_dir_bytes = 10'000;
+  Model model;
+  Store store({}, "run", method);
+  model.declare(store);
+  store.push({Kind::state, 5});
+  store.sync();
+  const Moving moving(takes_a_while);
+  store.push({Kind::state, 6});  // moves to the quick directory, and 5 out of it
+  ASSERT_TRUE(moving.has_begun());
+  store.push({Kind::state, 1});
+  EXPECT_EQ(code_of([&] { store.sync(); }), Errc::ok);
+  EXPECT_EQ(store.info({Kind::state, 1}).tier, Tier::fast);
+  EXPECT_EQ(store.info({Kind::state, 5}).tier, Tier::directory);
+  store.close(false);
+}
+
+// Its copy could not be brought to the device, nor be dropped: that is made up for before the next
+// copy, or it would be the next one that goes.
+TEST(CheckpointStore, a_move_that_failed_is_tried_again) {
+  const Folder folder;
+  const Method method = folder.method(0, 17'000);
+  Model model;
+  {
+    Store store({}, "run", method);
+    model.declare(store);
+    const auto push = [&](Count step) {
+      model.set(step);
+      store.push({Kind::state, step});
+    };
+    push(0);
+    store.sync();
+    {
+      const Moving moving([] {
+        ::setenv("FOREBAY_FAULT", "pwrite:rank=0:call=1:errno=EIO", 1);
+        return EIO;
+      });
+      push(1);
+      ASSERT_TRUE(moving.has_begun());
+      store.free_bytes();  // once nothing moves
+      ::setenv("FOREBAY_FAULT", "none", 1);
+    }
+    EXPECT_EQ(store.info({Kind::state, 0}).tier, Tier::fast);
+    EXPECT_THROW(push(2), Error);  // is told
+    push(2);
+    const auto is_there = [&] { return store.info({Kind::state, 0}).tier == Tier::directory; };
+    for (int i = 0; i < 5000 && !is_there(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(is_there());
+    store.sync();
+    push(3);
+    store.close(true);
+  }
+  Store again({}, "run", method);
+  model.declare(again);
+  EXPECT_EQ(std::ssize(again.list()), 4);
+  for (Count step = 3; step >= 0; --step) {
+    ASSERT_EQ(again.pop(), step);
+    EXPECT_TRUE(model.is(step)) << step;
+  }
+  again.close(false);
+}
+
+TEST(CheckpointStore, parts_are_found_in_any_order) {
+  constexpr Count parts = 50;
+  for (const Count memory : {0, 1 << 20}) {
+    const Folder folder;
+    Store store({}, "run", folder.method(memory));
+    const auto bytes_of = [](Count i) {
+      return std::vector<std::byte>(static_cast<std::size_t>(7 * i + 1), std::byte(i));
+    };
+    store.begin_write({Kind::state, 0});
+    for (Count i = 0; i < parts; ++i) store.put_bytes("p" + std::to_string(i), bytes_of(i));
+    EXPECT_EQ(code_of([&] { store.put_bytes("p7", {}); }), Errc::enameinuse);
+    store.end();
+    store.begin_read({Kind::state, 0});
+    for (const Count apart : {Count{1}, parts - 1, Count{7}})
+      for (Count i = 0, at = 0; i < parts; ++i, at = (at + apart) % parts) {
+        std::vector<std::byte> found(bytes_of(at).size());
+        store.get_bytes("p" + std::to_string(at), found);
+        EXPECT_EQ(found, bytes_of(at)) << at;
+      }
+    EXPECT_EQ(code_of([&] { store.bytes_of("q"); }), Errc::enotvar);
+    store.end();
+    store.close(false);
+  }
 }
 
 // A sync moves states, and the thread does so, too.

@@ -72,16 +72,20 @@ std::vector<T> middle(const T* values, const std::vector<std::size_t>& shape, st
   return sample;
 }
 
-// Bits that an entropy coder would need.
+// Bits that an entropy coder would need. Few elements may have far more possible codes: counts stay
+// cleared from one call to the next.
 template <typename T>
 double bits_of(const Residue<T>& residue) {
-  const int most = *std::max_element(residue.codes.begin(), residue.codes.end());
-  std::vector<std::uint32_t> counts(static_cast<std::size_t>(most) + 1);
+  thread_local std::vector<std::uint32_t> counts;
+  const auto most =
+      static_cast<std::size_t>(*std::max_element(residue.codes.begin(), residue.codes.end()));
+  if (counts.size() <= most) counts.resize(most + 1);
   for (const int code : residue.codes) ++counts[static_cast<std::size_t>(code)];
   const auto n = static_cast<double>(residue.codes.size());
   double bits = 8.0 * sizeof(T) * static_cast<double>(residue.outliers.size());
-  for (const std::uint32_t count : counts)
-    if (count != 0) bits -= count * std::log2(count / n);
+  for (const int code : residue.codes)
+    if (const auto count = std::exchange(counts[static_cast<std::size_t>(code)], 0); count != 0)
+      bits -= count * std::log2(count / n);
   return bits;
 }
 
@@ -96,10 +100,11 @@ Best<T> best_choice(const T* values, const std::vector<std::size_t>& shape, doub
   constexpr std::size_t sampled = 8192;
   std::vector<std::size_t> box;
   const std::vector<T> sample = middle(values, shape, sampled, box);
+  const double few_bits = box == shape ? 64 : 0;  // of masks and the like
   Best<T> best;
   double least = std::numeric_limits<double>::infinity();
   const auto attempt = [&](const Choice& choice, double margin) {
-    if (least == 0) return;  // none is better
+    if (least <= few_bits) return;  // none is better by more than those
     std::vector<T> copy = sample;
     Residue<T> residue = predict(box, choice, bound, copy.data());
     const double bits = bits_of(residue) * margin;

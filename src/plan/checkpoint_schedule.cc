@@ -267,6 +267,22 @@ class Choice {
   std::vector<char> serves_;  ///< whether one of some likely size would be kept
 };
 
+/// While few sizes are known: a state on the way to `place`, where the next one may be kept, is
+/// stored for its size, and dropped again.
+std::optional<AdjointAction> look(const AdjointState& state, const CheckpointRoom& room,
+                                  Count place) {
+  if (room.sizes_seen >= CheckpointRoom::enough || room.states < 1) return std::nullopt;
+  const Count newest = state.stored.back().step;
+  const Count apart = (place - newest) / CheckpointRoom::enough;
+  const bool known = state.model == newest || state.here;
+  const Count at = std::max(newest + apart * room.sizes_seen, state.model + (known ? 1 : 0));
+  if (at >= place) return std::nullopt;
+  if (at > state.model) return advance(state, at);
+  if (const auto tier = tier_for(state, 0))
+    return AdjointAction{Kind::store, state.model, state.model, *tier};
+  return std::nullopt;
+}
+
 /// The same of states of different sizes; some step is left to be run.
 AdjointAction next_of_different(const AdjointState& state, const CheckpointRoom& room) {
   const auto& stored = state.stored;
@@ -277,6 +293,7 @@ AdjointAction next_of_different(const AdjointState& state, const CheckpointRoom&
     if (!before.keeps(newest - base, room.newest)) return {Kind::drop, newest, newest, 0};
   }
   const Choice choice(steps - newest, room.states, room);
+  if (const auto next = look(state, room, newest + choice.next(0))) return *next;
   if (state.model != newest && choice.looks_at(state.model - newest)) {
     const auto left = static_cast<double>(steps - state.model - 1);
     if (const auto tier = tier_for(state, std::min(room.states, left)))
@@ -402,8 +419,9 @@ std::optional<AdjointAction> next_of_priced(const AdjointState& state, const Che
 
 AdjointAction next_of_known(const AdjointState& state, const CheckpointRoom& room) {
   const Count steps = *state.adjoint;
-  const bool any = !state.stored.empty();
-  const Count newest = any ? state.stored.back().step : AdjointState::nowhere;
+  const auto& stored = state.stored;
+  const bool any = !stored.empty();
+  const Count newest = any ? stored.back().step : AdjointState::nowhere;
   if (newest >= steps) return {Kind::drop, newest, newest, 0};
   if (steps == 0) return {Kind::done, 0, 0, 0};
   if (state.model >= steps || state.model < std::max<Count>(newest, 0)) return restore(state);
@@ -413,20 +431,29 @@ AdjointAction next_of_known(const AdjointState& state, const CheckpointRoom& roo
   if (any && state.keeping > 0)
     if (const auto next = next_of_priced(state, room)) return *next;
   if (any && room.sizes_differ()) return next_of_different(state, room);
-  const auto split_of = [&](Count n) {
-    return Split(n, std::min(room.states, static_cast<double>(n - 1)) + 1);
+  const auto split_of = [&](Count n, double states) {
+    return Split(n, std::min(states, static_cast<double>(n - 1)) + 1);
   };
-  if (!any || (state.model != newest && room.states > 0)) {
-    if (any) {
-      const Split split = split_of(steps - newest);
-      if (state.model - newest < split.first) return advance(state, newest + split.taken);
-    }
+  const bool was_looked_at = state.model == newest && stored.size() > 1 && room.sizes_seen > 1 &&
+                             room.sizes_seen <= CheckpointRoom::enough;
+  if (was_looked_at) {
+    const Count base = stored[stored.size() - 2].step;
+    if (newest - base < split_of(steps - base, room.states + 1).taken)
+      return {Kind::drop, newest, newest, 0};
+  }
+  if (any && room.states > 0) {
+    const Split split = split_of(steps - newest, room.states);
+    if (const auto next = look(state, room, newest + split.taken)) return *next;
+    // States from `first` on are as good, but for one that was looked at.
+    const Count least = state.here ? split.taken : split.first;
+    if (state.model - newest < least) return advance(state, newest + split.taken);
+  }
+  if (!any || room.states > 0) {
     const auto tier = tier_for(state, std::min(room.states, static_cast<double>(left - 1)));
     if (tier) return {Kind::store, state.model, state.model, *tier};
     if (!any) throw_no_room(state);
     return advance(state, state.model + 1);  // the next one may be smaller than this one is
   }
-  if (room.states > 0) return advance(state, state.model + split_of(left).taken);
   if (const auto step = misplaced(state)) return {Kind::drop, *step, *step, 0};
   return advance(state, steps - 1);
 }
@@ -512,6 +539,8 @@ CheckpointRoom room_of(const AdjointState& state) {
     part = std::max(part, exact - whole);
   }
   room.sizes = sizes.likely();
+  const bool is_told = !state.seen.empty() && state.keeping == 0;
+  if (is_told) room.sizes_seen = std::ssize(sizes.seen);
   if (room.sizes_differ()) room.states += part;
   if (!state.stored.empty()) room.newest = sizes.relative(state.stored.back().bytes);
   return room;

@@ -15,7 +15,9 @@
 //   otherwise harm least. Where sizes differ, those that were seen lately are taken for equally
 //   likely: a state is kept where that takes fewer steps than to look at the next ones, of which
 //   one may be smaller or stand better (an optimal stopping problem; what is behind the next state
-//   is as long as binomial splits of equal sizes are). Where room turns out to be less, stored
+//   is as long as binomial splits of equal sizes are). Until three are known, states on the way to
+//   the first place are stored for their sizes, and dropped again: one state's size tells little,
+//   and what room there is for few depends on it. Where room turns out to be less, stored
 //   states make room for later ones (checkpoint_schedule_test.cc compares with the optimum over
 //   bytes, and with that of a program that knows how sizes are distributed).
 // - *What keeping takes.* Each step that is reversed is preceded by one restore, whatever is kept,
@@ -96,8 +98,10 @@ struct CheckpointRoom {
   static constexpr std::size_t likely = 12;  // few enough to be agreed on in a meeting
   double states =
       0;  ///< that there is room for, besides the stored ones; a part where sizes differ
-  double newest = 1;                 ///< of the newest stored state
-  std::array<double, likely> sizes;  ///< in order, equally likely; all 1 where there is one size
+  double newest = 1;                  ///< of the newest stored state
+  static constexpr Count enough = 3;  // sizes, to choose where the next state is kept
+  Count sizes_seen = likely;          ///< as many as that where they are the same, or nobody tells
+  std::array<double, likely> sizes;   ///< in order, equally likely; all 1 where there is one size
 
   CheckpointRoom() { sizes.fill(1); }
   bool sizes_differ() const { return sizes.front() < sizes.back(); }

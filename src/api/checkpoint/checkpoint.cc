@@ -98,8 +98,8 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
   AdjointState state;
   // Of room and of the newest state in units of a part of a state; whether this one may be kept;
   // the least and the largest mark, of arguments and of steps that are stored; what keeping takes,
-  // whose bits grow with it; likely sizes.
-  constexpr std::size_t sizes = 8;
+  // whose bits grow with it; sizes that were seen; likely sizes.
+  constexpr std::size_t sizes = 9;
   Count agreed[sizes + CheckpointRoom::likely] = {0, 0, 1};
   const auto failed = attempt_to([&] {
     if (adjoint < -1)
@@ -107,8 +107,12 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
                   "say -1 where nobody knows how many there are");
     state.model = model;
     if (adjoint >= 0) state.adjoint = adjoint;
-    for (const StateInfo& kept : store.list())
-      if (kept.id.kind == Kind::state) state.stored.push_back({kept.id.step, kept.bytes});
+    bool are_raw = true;
+    for (const StateInfo& kept : store.list()) {
+      if (kept.id.kind != Kind::state) continue;
+      state.stored.push_back({kept.id.step, kept.bytes});
+      are_raw = are_raw && kept.bytes >= kept.raw_bytes;
+    }
     state.here = store.raw_bytes();
     state.free = store.free_bytes();
     state.seen = store.seen_bytes();
@@ -127,6 +131,7 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
     agreed[4] = -agreed[3];
     agreed[6] = -agreed[5];
     agreed[7] = -std::bit_cast<Count>(state.keeping);
+    agreed[8] = are_raw ? Count{CheckpointRoom::likely} : mine.sizes_seen;  // raw: all as large
   });
   agree_on_error(store.comm(), failed, agreed, Reduce::min);
   if (agreed[3] != -agreed[4])
@@ -139,6 +144,7 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
   CheckpointRoom room;
   room.states = static_cast<double>(agreed[0]) / unit;
   room.newest = -static_cast<double>(agreed[1]) / unit;
+  room.sizes_seen = agreed[8];
   for (std::size_t i = 0; i < room.sizes.size(); ++i)
     room.sizes[i] = -static_cast<double>(agreed[sizes + i]) / unit;
   const bool refused = agreed[2] == 0;
