@@ -300,7 +300,7 @@ struct Room {
   std::vector<double> largest;     // detail, by level
   Values<T> stacked;               // decoded
   std::vector<Missing> mask;
-  std::vector<std::vector<std::byte>> streams, parts;
+  std::vector<std::vector<std::byte>> trial, streams, parts;  // streams: of a try, to be stored
   ScratchBuffer zfp;
   CodecWorkspace inner;
 };
@@ -341,13 +341,10 @@ class Patch {
     bool details = false;  ///< not all of them are zeros
   };
   Attempt attempt(int exponent, double enough, bool keeps);
-  void compress_all(int exponent);
   bool is_coarsest_small() const;
   std::optional<double> search(double bound, int& exponent);
-  void compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
-                double tolerance, std::vector<std::byte>& stream);
-  bool round(Values<T>& values, double largest, std::span<const std::size_t> shape,
-             double tolerance, Values<T>& to);
+  bool compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
+                double tolerance, std::vector<std::byte>& stream, Values<T>& back);
   void decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                   std::span<const std::size_t> shape, double tolerance);
   void assemble(int level, const Details& details, bool any);
@@ -453,29 +450,21 @@ void Patch<T>::transform() {
   }
 }
 
+// `back`: what decompress() makes of it. False: zeros, which take no bytes, and are not put there.
 template <typename T>
-void Patch<T>::compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
-                        double tolerance, std::vector<std::byte>& stream) {
+bool Patch<T>::compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
+                        double tolerance, std::vector<std::byte>& stream, Values<T>& back) {
   stream.clear();
-  if (values.empty() || largest <= tolerance) return;  // zeros are as good
+  if (values.empty() || largest <= tolerance) return false;
+  back.resize(values.size());
   const ZfpField field{type, shape, reinterpret_cast<std::byte*>(values.data())};
   const ZfpMode mode{ZfpMode::Kind::accuracy, tolerance};
   const auto out = room_.zfp.reserve(zfp_capacity(field, mode));
-  const std::size_t size = zfp_compress_to(field, mode, out);
+  const std::size_t size =
+      zfp_compress_to(field, mode, out, reinterpret_cast<std::byte*>(back.data()));
   if (size == 0) throw Error(Errc::einternal, "zfp makes nothing of a patch");
   zfp_order_words(out.first(size));
   stream.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size));
-}
-
-// What decompress() makes of what compress() does; false: zeros.
-template <typename T>
-bool Patch<T>::round(Values<T>& values, double largest, std::span<const std::size_t> shape,
-                     double tolerance, Values<T>& to) {
-  if (values.empty() || largest <= tolerance) return false;
-  to.resize(values.size());
-  zfp_round_to({type, shape, reinterpret_cast<std::byte*>(values.data())},
-               {ZfpMode::Kind::accuracy, tolerance}, reinterpret_cast<std::byte*>(to.data()),
-               room_.zfp);
   return true;
 }
 
@@ -520,40 +509,30 @@ double Patch<T>::refine(int level, const Details& details, bool any, const T* ex
                         keeps ? room_.back.data() : nullptr, exact, enough, room_.scratch.data());
 }
 
-// What reading gives of streams for τ = 2^exponent; leaves level 0 in room_.back, if it is to be
-// kept. Ends early, with a difference of more than `enough`, where one is found.
+// Streams for τ = 2^exponent, room_.trial, and what reading gives of them; leaves level 0 in
+// room_.back, if it is to be kept. Ends early, with a difference of more than `enough`, where one
+// is found. Most patches keep the streams of their first try.
 template <typename T>
 typename Patch<T>::Attempt Patch<T>::attempt(int exponent, double enough, bool keeps) {
+  room_.trial.resize(index(levels_) + 1);
   auto& coarse = room_.levels[index(levels_)];
-  if (!round(coarse, largest(coarse), shape_of(boxes_[index(levels_)]), power(exponent - levels_),
-             room_.back)) {
+  if (!compress(coarse, largest(coarse), shape_of(boxes_[index(levels_)]),
+                power(exponent - levels_), room_.trial[0], room_.back)) {
     room_.back.resize(coarse.size());
     std::fill(room_.back.begin(), room_.back.end(), T(0));
   }
   Attempt made{difference(room_.back, coarse)};
   for (int k = levels_ - 1; k >= 0 && made.error <= enough; --k) {
     const Details details(boxes_[index(k)]);
-    const bool any = round(room_.details[index(k)], room_.largest[index(k)],
-                           shape_of(details.stacked), power(exponent - k), room_.stacked);
+    const bool any =
+        compress(room_.details[index(k)], room_.largest[index(k)], shape_of(details.stacked),
+                 power(exponent - k), room_.trial[index(levels_ - k)], room_.stacked);
     const auto& exact = std::as_const(room_.levels[index(k)]);
     made.details |= any;
     made.error =
         std::max(made.error, refine(k, details, any, exact.begin(), enough, keeps || k > 0));
   }
   return made;
-}
-
-// Streams for τ = 2^exponent.
-template <typename T>
-void Patch<T>::compress_all(int exponent) {
-  room_.streams.resize(index(levels_) + 1);
-  auto& coarse = room_.levels[index(levels_)];
-  compress(coarse, largest(coarse), shape_of(boxes_[index(levels_)]), power(exponent - levels_),
-           room_.streams[0]);
-  for (int k = levels_ - 1; k >= 0; --k)
-    compress(room_.details[index(k)], room_.largest[index(k)],
-             shape_of(Details(boxes_[index(k)]).stacked), power(exponent - k),
-             room_.streams[index(levels_ - k)]);
 }
 
 // Of thin patches it may be an eighth of all values.
@@ -578,6 +557,7 @@ std::optional<double> Patch<T>::search(double bound, int& exponent) {
     if (error <= bound) {
       found = error;
       exponent = next;
+      std::swap(room_.streams, room_.trial);
       next = std::min(next + change, middle + 2 * most_levels);
       // Without details a larger one saves bits of the coarsest level alone.
       if (change <= 0 || (!details && is_coarsest_small())) break;
@@ -698,8 +678,8 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
       head.exponent = std::min(head.exponent, std::ilogb(scaled_bound) - least_below_bound);
     head.exponent = std::clamp(head.exponent, least_exponent(), most_exponent);
     error = attempt(head.exponent, no_end, true).error;
+    std::swap(room_.streams, room_.trial);
   }
-  compress_all(head.exponent);
   head.error = std::min(*error / power(head.scale) + lost, std::numeric_limits<double>::max());
   print_parts(head, masked, parts);
   if (head.kind == Kind::exact) {
