@@ -529,8 +529,8 @@ FOREBAY_INLINE void from_integers(Rows<T>& rows, const Cut<T>& cut, Values<T>& v
 
 // Where an integer of the first block beside each other stands; those of others follow by fours.
 template <typename T>
-constexpr std::size_t place(int i) {
-  return static_cast<std::size_t>(i / edge * lanes<T> + i % edge);
+constexpr int place(int i) {
+  return i / edge * lanes<T> + i % edge;
 }
 
 // The first `count` of the blocks.
