@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -205,24 +206,24 @@ std::vector<std::size_t> shape_of(const Box& box) {
 /// Where the kinds of details of one level lie: in the array that split() makes, and stacked.
 struct Details {
   struct Band {
-    Box from{}, size{};      ///< in the transformed array
+    unsigned kind = 0;  ///< as wavelet::Kinds tells them apart
+    Box size{};
     std::size_t begin = 0;   ///< of its first slice, stacked
     std::size_t slices = 0;  ///< with padding
   };
-  Box all{}, stacked{1, 1, 1};
+  Box stacked{1, 1, 1};
   std::size_t axis = 0;  ///< along which they are stacked
   SmallList<Band, 7> bands;
 
-  explicit Details(const Box& box) : all(box) {
+  explicit Details(const Box& box) {
     const Box low = wavelet::smooth_of(box);
     while (axis < box.size() && box[axis] == 1) ++axis;
     if (axis == box.size()) return;
     for (unsigned mask = 1; mask < 8; ++mask) {
-      Band band;
+      Band band{mask};
       bool any = true;
       for (std::size_t a = 0; a < box.size(); ++a) {
         const bool high = (mask >> (box.size() - 1 - a) & 1U) != 0;
-        band.from[a] = high ? low[a] : 0;
         band.size[a] = high ? box[a] / 2 : low[a];
         any &= band.size[a] > 0;
       }
@@ -242,24 +243,31 @@ struct Details {
   }
   std::size_t size() const { return bands.empty() ? 0 : wavelet::elements(stacked); }
 
-  /// Calls f(band, stacked row, row in the transformed array, elements of it) for all rows of all
-  /// bands, those of padding too: they repeat the last one.
-  template <typename F>
-  void each_row(F&& f) const {
+  std::size_t stride(std::size_t a) const {
+    return std::accumulate(stacked.begin() + static_cast<std::ptrdiff_t>(a) + 1, stacked.end(),
+                           std::size_t{1}, std::multiplies<>());
+  }
+  /// With padding.
+  template <typename T>
+  std::span<T> values(T* all, const Band& band) const {
+    return {all + band.begin * stride(axis), band.slices * stride(axis)};
+  }
+  /// Repeats the last element of each band along each axis.
+  template <typename T>
+  void pad(T* all) const {
     for (const Band& band : bands) {
-      Box padded_size = stacked;
-      padded_size[axis] = band.slices;
-      Box at{};
-      for (at[0] = 0; at[0] < padded_size[0]; ++at[0]) {
-        for (at[1] = 0; at[1] < padded_size[1]; ++at[1]) {
-          Box to = at;
-          to[axis] += band.begin;
-          if (axis == 2) to[2] = band.begin;
-          const std::size_t z = band.from[0] + std::min(at[0], band.size[0] - 1);
-          const std::size_t y = band.from[1] + std::min(at[1], band.size[1] - 1);
-          const bool inside = at[0] < band.size[0] && at[1] < band.size[1];
-          f(band, (to[0] * stacked[1] + to[1]) * stacked[2] + (axis == 2 ? to[2] : 0),
-            (z * all[1] + y) * all[2] + band.from[2], inside, padded_size[2]);
+      Box whole = stacked;
+      whole[axis] = band.slices;
+      if (whole == band.size) continue;
+      for (std::size_t z = 0; z < whole[0]; ++z) {
+        for (std::size_t y = 0; y < whole[1]; ++y) {
+          const auto row = [&](std::size_t i, std::size_t k) {
+            return values(all, band).data() + i * stride(0) + k * stride(1);
+          };
+          const T* const from = row(std::min(z, band.size[0] - 1), std::min(y, band.size[1] - 1));
+          T* const to = row(z, y);
+          if (from != to) std::copy_n(from, whole[2], to);
+          std::fill(to + band.size[2], to + whole[2], from[band.size[2] - 1]);
         }
       }
     }
@@ -294,13 +302,13 @@ class Values {
 /// What a thread works with.
 template <typename T>
 struct Room {
-  Values<T> scratch, moving, back;
+  Values<T> scratch, back, finer;
   std::vector<Values<T>> levels;   // exact ones, by level
   std::vector<Values<T>> details;  // stacked, by level
   std::vector<double> largest;     // detail, by level
   Values<T> stacked;               // decoded
   std::vector<Missing> mask;
-  std::vector<std::vector<std::byte>> streams, parts;
+  std::vector<std::vector<std::byte>> trial, streams, parts;  // streams: of a try, to be stored
   ScratchBuffer zfp;
   CodecWorkspace inner;
 };
@@ -318,7 +326,6 @@ class Patch {
     for (int k = 0; k < levels; ++k) boxes_.push_back(wavelet::smooth_of(boxes_.back()));
     if (!chunk.fill.empty()) fill_ = load_be<T>(chunk.fill.data());
     room_.scratch.resize(wavelet::work_size(boxes_[0]));
-    room_.moving.resize(wavelet::elements(boxes_[0]));
   }
 
   void encode(std::span<const std::byte> raw, const CodecStage* cuts, const Pipeline& residuals,
@@ -341,18 +348,15 @@ class Patch {
     bool details = false;  ///< not all of them are zeros
   };
   Attempt attempt(int exponent, double enough, bool keeps);
-  void compress_all(int exponent);
   bool is_coarsest_small() const;
   std::optional<double> search(double bound, int& exponent);
-  void compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
-                double tolerance, std::vector<std::byte>& stream);
-  bool round(Values<T>& values, double largest, std::span<const std::size_t> shape,
-             double tolerance, Values<T>& to);
+  bool compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
+                double tolerance, std::vector<std::byte>& stream, Values<T>& back);
   void decompress(std::span<const std::byte> stream, Values<T>& values, std::size_t n,
                   std::span<const std::size_t> shape, double tolerance);
-  void assemble(int level, const Details& details, bool any);
-  double refine(int level, const Details& details, bool any, const T* exact, double enough,
-                bool keeps);
+  template <typename U>
+  wavelet::Kinds<U> kinds(int level, U* smooth, U* details) const;
+  double refine(int level, bool any, const T* exact, double enough, bool keeps);
   static double largest(std::span<const T> values);
   static double difference(std::span<const T> a, std::span<const T> b);
   static bool range(std::span<const T> values, const T* fill, T& least, T& most);
@@ -425,57 +429,51 @@ bool Patch<T>::range(std::span<const T> values, const T* fill, T& least, T& most
   return value_loops::range(values.data(), values.size(), fill, least, most);
 }
 
+// Those of a level that are the next one, contiguous, and those that are stacked; nowhere: zeros.
+template <typename T>
+template <typename U>
+wavelet::Kinds<U> Patch<T>::kinds(int level, U* smooth, U* stacked) const {
+  const Box low = wavelet::smooth_of(boxes_[index(level)]);
+  wavelet::Kinds<U> all{{{smooth, low[1] * low[2], low[2]}}};
+  const Details details(boxes_[index(level)]);
+  if (stacked == nullptr) return all;
+  for (const Details::Band& band : details.bands)
+    all[band.kind] = {details.values(stacked, band).data(), details.stride(0), details.stride(1)};
+  return all;
+}
+
 // Exact levels, and their details, stacked.
 template <typename T>
 void Patch<T>::transform() {
   room_.details.resize(index(levels_));
   for (int k = 0; k < levels_; ++k) {
     const Box& box = boxes_[index(k)];
-    const Box low = wavelet::smooth_of(box);
-    wavelet::split(std::as_const(room_.levels[index(k)]).begin(), box, room_.moving.data(),
-                   room_.scratch.data());
-    auto& smooth = room_.levels[index(k + 1)];
-    smooth.resize(wavelet::elements(low));
-    for (std::size_t z = 0; z < low[0]; ++z)
-      for (std::size_t y = 0; y < low[1]; ++y)
-        std::copy_n(room_.moving.data() + (z * box[1] + y) * box[2], low[2],
-                    smooth.data() + (z * low[1] + y) * low[2]);
     const Details details(box);
+    auto& smooth = room_.levels[index(k + 1)];
     auto& stacked = room_.details[index(k)];
+    smooth.resize(wavelet::elements(wavelet::smooth_of(box)));
     stacked.resize(details.size());
-    details.each_row(
-        [&](const Details::Band& band, std::size_t to, std::size_t from, bool, std::size_t length) {
-          const T* const row = room_.moving.data() + from;
-          T* const at = stacked.data() + to;
-          std::copy_n(row, band.size[2], at);
-          std::fill(at + band.size[2], at + length, row[band.size[2] - 1]);
-        });
+    wavelet::split<T>(std::as_const(room_.levels[index(k)]).begin(), box,
+                      kinds(k, smooth.data(), stacked.data()), room_.scratch.data());
+    details.pad(stacked.data());
   }
 }
 
+// `back`: what decompress() makes of it. False: zeros, which take no bytes, and are not put there.
 template <typename T>
-void Patch<T>::compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
-                        double tolerance, std::vector<std::byte>& stream) {
+bool Patch<T>::compress(Values<T>& values, double largest, std::span<const std::size_t> shape,
+                        double tolerance, std::vector<std::byte>& stream, Values<T>& back) {
   stream.clear();
-  if (values.empty() || largest <= tolerance) return;  // zeros are as good
+  if (values.empty() || largest <= tolerance) return false;
+  back.resize(values.size());
   const ZfpField field{type, shape, reinterpret_cast<std::byte*>(values.data())};
   const ZfpMode mode{ZfpMode::Kind::accuracy, tolerance};
   const auto out = room_.zfp.reserve(zfp_capacity(field, mode));
-  const std::size_t size = zfp_compress_to(field, mode, out);
+  const std::size_t size =
+      zfp_compress_to(field, mode, out, reinterpret_cast<std::byte*>(back.data()));
   if (size == 0) throw Error(Errc::einternal, "zfp makes nothing of a patch");
   zfp_order_words(out.first(size));
   stream.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size));
-}
-
-// What decompress() makes of what compress() does; false: zeros.
-template <typename T>
-bool Patch<T>::round(Values<T>& values, double largest, std::span<const std::size_t> shape,
-                     double tolerance, Values<T>& to) {
-  if (values.empty() || largest <= tolerance) return false;
-  to.resize(values.size());
-  zfp_round_to({type, shape, reinterpret_cast<std::byte*>(values.data())},
-               {ZfpMode::Kind::accuracy, tolerance}, reinterpret_cast<std::byte*>(to.data()),
-               room_.zfp);
   return true;
 }
 
@@ -489,71 +487,43 @@ void Patch<T>::decompress(std::span<const std::byte> stream, Values<T>& values, 
   zfp_decompress_from(stream, field, {ZfpMode::Kind::accuracy, tolerance}, room_.zfp);
 }
 
-// room_.back, a level, and room_.stacked, the details of the next finer one, if there are any, come
-// together in room_.moving.
+// room_.back becomes the next finer level, by the details in room_.stacked, if there are any, or is
+// given up for how far that is from the exact one.
 template <typename T>
-void Patch<T>::assemble(int level, const Details& details, bool any) {
+double Patch<T>::refine(int level, bool any, const T* exact, double enough, bool keeps) {
   const Box& box = boxes_[index(level)];
-  const Box low = wavelet::smooth_of(box);
-  T* const moving = room_.moving.data();
-  if (!any) std::fill_n(moving, wavelet::elements(box), T(0));
-  for (std::size_t z = 0; z < low[0]; ++z)
-    for (std::size_t y = 0; y < low[1]; ++y)
-      std::copy_n(room_.back.data() + (z * low[1] + y) * low[2], low[2],
-                  moving + (z * box[1] + y) * box[2]);
-  if (any) {
-    details.each_row(
-        [&](const Details::Band& band, std::size_t from, std::size_t to, bool inside, std::size_t) {
-          if (inside) std::copy_n(room_.stacked.data() + from, band.size[2], moving + to);
-        });
-  }
+  room_.finer.resize(keeps ? wavelet::elements(box) : 0);
+  const double error = wavelet::merge<T>(
+      kinds(level, std::as_const(room_.back).begin(),
+            any ? std::as_const(room_.stacked).begin() : nullptr),
+      box, keeps ? room_.finer.data() : nullptr, exact, enough, room_.scratch.data());
+  std::swap(room_.back, room_.finer);
+  return error;
 }
 
-// room_.back becomes the next finer level, or is given up for how far that is from the exact one.
-template <typename T>
-double Patch<T>::refine(int level, const Details& details, bool any, const T* exact, double enough,
-                        bool keeps) {
-  assemble(level, details, any);
-  const Box& box = boxes_[index(level)];
-  room_.back.resize(keeps ? wavelet::elements(box) : 0);
-  return wavelet::merge(static_cast<const T*>(room_.moving.data()), box,
-                        keeps ? room_.back.data() : nullptr, exact, enough, room_.scratch.data());
-}
-
-// What reading gives of streams for τ = 2^exponent; leaves level 0 in room_.back, if it is to be
-// kept. Ends early, with a difference of more than `enough`, where one is found.
+// Streams for τ = 2^exponent, room_.trial, and what reading gives of them; leaves level 0 in
+// room_.back, if it is to be kept. Ends early, with a difference of more than `enough`, where one
+// is found. Most patches keep the streams of their first try.
 template <typename T>
 typename Patch<T>::Attempt Patch<T>::attempt(int exponent, double enough, bool keeps) {
+  room_.trial.resize(index(levels_) + 1);
   auto& coarse = room_.levels[index(levels_)];
-  if (!round(coarse, largest(coarse), shape_of(boxes_[index(levels_)]), power(exponent - levels_),
-             room_.back)) {
+  if (!compress(coarse, largest(coarse), shape_of(boxes_[index(levels_)]),
+                power(exponent - levels_), room_.trial[0], room_.back)) {
     room_.back.resize(coarse.size());
     std::fill(room_.back.begin(), room_.back.end(), T(0));
   }
   Attempt made{difference(room_.back, coarse)};
   for (int k = levels_ - 1; k >= 0 && made.error <= enough; --k) {
     const Details details(boxes_[index(k)]);
-    const bool any = round(room_.details[index(k)], room_.largest[index(k)],
-                           shape_of(details.stacked), power(exponent - k), room_.stacked);
+    const bool any =
+        compress(room_.details[index(k)], room_.largest[index(k)], shape_of(details.stacked),
+                 power(exponent - k), room_.trial[index(levels_ - k)], room_.stacked);
     const auto& exact = std::as_const(room_.levels[index(k)]);
     made.details |= any;
-    made.error =
-        std::max(made.error, refine(k, details, any, exact.begin(), enough, keeps || k > 0));
+    made.error = std::max(made.error, refine(k, any, exact.begin(), enough, keeps || k > 0));
   }
   return made;
-}
-
-// Streams for τ = 2^exponent.
-template <typename T>
-void Patch<T>::compress_all(int exponent) {
-  room_.streams.resize(index(levels_) + 1);
-  auto& coarse = room_.levels[index(levels_)];
-  compress(coarse, largest(coarse), shape_of(boxes_[index(levels_)]), power(exponent - levels_),
-           room_.streams[0]);
-  for (int k = levels_ - 1; k >= 0; --k)
-    compress(room_.details[index(k)], room_.largest[index(k)],
-             shape_of(Details(boxes_[index(k)]).stacked), power(exponent - k),
-             room_.streams[index(levels_ - k)]);
 }
 
 // Of thin patches it may be an eighth of all values.
@@ -578,6 +548,7 @@ std::optional<double> Patch<T>::search(double bound, int& exponent) {
     if (error <= bound) {
       found = error;
       exponent = next;
+      std::swap(room_.streams, room_.trial);
       next = std::min(next + change, middle + 2 * most_levels);
       // Without details a larger one saves bits of the coarsest level alone.
       if (change <= 0 || (!details && is_coarsest_small())) break;
@@ -664,17 +635,13 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   for (int k = 0; k < levels_; ++k) {
     // Details add up to no more than the sum of the largest of each kind.
     const Details details(boxes_[index(k)]);
-    std::vector<double> largest_of(details.bands.size());
-    details.each_row(
-        [&](const Details::Band& band, std::size_t at, std::size_t, bool, std::size_t length) {
-          double& its = largest_of[static_cast<std::size_t>(&band - details.bands.data())];
-          its = std::max(its, largest({room_.details[index(k)].data() + at, length}));
-        });
     double sum = 0;
     room_.largest[index(k)] = 0;
-    for (const double each : largest_of) {
-      sum += each;
-      room_.largest[index(k)] = std::max(room_.largest[index(k)], each);
+    for (const Details::Band& band : details.bands) {
+      const double its =
+          largest(details.values(std::as_const(room_.details[index(k)]).begin(), band));
+      sum += its;
+      room_.largest[index(k)] = std::max(room_.largest[index(k)], its);
     }
     head.details[index(k)] = std::min(sum / power(head.scale), std::numeric_limits<double>::max());
   }
@@ -698,8 +665,8 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
       head.exponent = std::min(head.exponent, std::ilogb(scaled_bound) - least_below_bound);
     head.exponent = std::clamp(head.exponent, least_exponent(), most_exponent);
     error = attempt(head.exponent, no_end, true).error;
+    std::swap(room_.streams, room_.trial);
   }
-  compress_all(head.exponent);
   head.error = std::min(*error / power(head.scale) + lost, std::numeric_limits<double>::max());
   print_parts(head, masked, parts);
   if (head.kind == Kind::exact) {
@@ -813,10 +780,10 @@ std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
     if (!stream.empty())
       decompress(stream, room_.stacked, details.size(), shape_of(details.stacked),
                  power(head.exponent - now));
-    refine(now, details, !stream.empty(), nullptr, no_end, true);
+    refine(now, !stream.empty(), nullptr, no_end, true);
   }
   for (int now = levels_ - static_cast<int>(parts.size()); now >= level; --now) {
-    refine(now, Details(boxes_[index(now)]), false, nullptr, no_end, true);
+    refine(now, false, nullptr, no_end, true);
     mask = {};
   }
   unscale(head.scale);

@@ -159,15 +159,15 @@ template <typename T>
 std::vector<T> split(const std::vector<T>& values, const Box& box,
                      wavelet::Way way = wavelet::Way::quickest) {
   std::vector<T> to(values.size()), work(wavelet::work_size(box));
-  wavelet::split(values.data(), box, to.data(), work.data(), way);
+  wavelet::split(values.data(), box, wavelet::kinds_of(to.data(), box), work.data(), way);
   return to;
 }
 template <typename T>
 std::vector<T> merge(const std::vector<T>& values, const Box& box,
                      wavelet::Way way = wavelet::Way::quickest) {
   std::vector<T> to(values.size()), work(wavelet::work_size(box));
-  wavelet::merge(values.data(), box, to.data(), static_cast<const T*>(nullptr), 0, work.data(),
-                 way);
+  wavelet::merge(wavelet::kinds_of(values.data(), box), box, to.data(),
+                 static_cast<const T*>(nullptr), 0, work.data(), way);
   return to;
 }
 
@@ -194,18 +194,19 @@ TYPED_TEST(Hierarchy, split_and_merge_are_each_others_inverse) {
     // Whole numbers below 2^16, halved six times at most, stay exact.
     for (auto& v : values) v = static_cast<TypeParam>(random() % 4096);
     const auto both = split(values, box);
+    const auto kinds = wavelet::kinds_of(both.data(), box);
     EXPECT_EQ(merge(both, box), values);
     // Compared slice by slice, and not kept.
     const std::size_t at = random() % values.size();
     values[at] += 1;
     std::vector<TypeParam> work(wavelet::work_size(box));
     TypeParam* const nowhere = nullptr;
-    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), 1, work.data()), 1);
+    EXPECT_EQ(wavelet::merge(kinds, box, nowhere, values.data(), 1, work.data()), 1);
     values.back() += 5;
-    const double early = wavelet::merge(both.data(), box, nowhere, values.data(), 0, work.data());
+    const double early = wavelet::merge(kinds, box, nowhere, values.data(), 0, work.data());
     EXPECT_TRUE(early >= 1 && early <= 6) << early;
     values[at] = std::numeric_limits<TypeParam>::quiet_NaN();
-    EXPECT_EQ(wavelet::merge(both.data(), box, nowhere, values.data(), 10, work.data()),
+    EXPECT_EQ(wavelet::merge(kinds, box, nowhere, values.data(), 10, work.data()),
               std::numeric_limits<double>::infinity());
   }
 }

@@ -4,225 +4,265 @@
 
 #include "codec/value_loops.h"
 
+// As FOREBAY_INLINE: what a loop calls is compiled for the same processor as the loop.
+#define FOREBAY_INLINE_LAMBDA __attribute__((always_inline))
+
 namespace forebay::wavelet {
 namespace {
 
-// An axis is `n` rows of `row` elements that follow each other; the last axis has rows of one.
+// Rows along the last axis, of smooth elements and details behind them. Vectors go over what stands
+// before the first detail, and what is mirrored at the ends is put right behind them.
 
 template <typename T>
-FOREBAY_INLINE void split_rows(const T* values, std::size_t n, std::size_t row, T* to) {
-  const std::size_t low = (n + 1) / 2, high = n / 2;
-  T* const details = to + low * row;
-  for (std::size_t i = 0; i < high; ++i) {
-    const T* const left = values + 2 * i * row;
-    const T* const right = 2 * i + 2 < n ? left + 2 * row : left;
-    value_loops::lift(left + row, left, right, T(-0.5), details + i * row, row);
-  }
-  for (std::size_t i = 0; i < low; ++i) {
-    const T* const left = details + (i > 0 ? i - 1 : 0) * row;
-    const T* const right = details + (i < high ? i : high - 1) * row;
-    value_loops::lift(values + 2 * i * row, left, right, T(0.25), to + i * row, row);
-  }
+FOREBAY_INLINE T lifted(T base, T a, T b, T factor) {
+  return base + (a + b) * factor;
 }
 
-template <typename T>
-FOREBAY_INLINE void merge_rows(const T* values, std::size_t n, std::size_t row, T* to) {
-  const std::size_t low = (n + 1) / 2, high = n / 2;
-  const T* const details = values + low * row;
-  for (std::size_t i = 0; i < low; ++i) {
-    const T* const left = details + (i > 0 ? i - 1 : 0) * row;
-    const T* const right = details + (i < high ? i : high - 1) * row;
-    value_loops::lift(values + i * row, left, right, T(-0.25), to + 2 * i * row, row);
-  }
-  for (std::size_t i = 0; i < high; ++i) {
-    const T* const left = to + 2 * i * row;
-    const T* const right = 2 * i + 2 < n ? left + 2 * row : left;
-    value_loops::lift(values + (low + i) * row, left, right, T(0.5), to + (2 * i + 1) * row, row);
-  }
-}
-
-/// Room for one row along the last axis: its even and odd elements, and details, with what is
-/// mirrored at the ends.
 template <typename T>
 struct RowRoom {
-  T *even, *odd, *details;
-  std::size_t low, high;
+  T *even, *odd;
+  std::size_t n, low, high;
 
-  RowRoom(T* room, std::size_t n)
-      : even(room), odd(even + n), details(odd + n), low((n + 1) / 2), high(n / 2) {}
-  static constexpr std::size_t size(std::size_t n) { return 3 * n + 2; }
-  FOREBAY_INLINE void mirror_even() const {
+  RowRoom(T* room, std::size_t length)
+      : even(room), odd(room + length + 1), n(length), low((length + 1) / 2), high(length / 2) {}
+  static constexpr std::size_t size(std::size_t length) { return 2 * length + 1; }
+
+  FOREBAY_INLINE void split(const T* values, T* to) const {
+    value_loops::part(values, even, odd, n);
     if (low == high) even[low] = even[low - 1];
+    T* const details = to + low;
+    value_loops::lift<T>(odd, even, even + 1, T(-0.5), details, high);
+    value_loops::lift<T>(even, details - 1, details, T(0.25), to, high);
+    to[0] = lifted(even[0], details[0], details[0], T(0.25));
+    if (low > high) to[high] = lifted(even[high], details[high - 1], details[high - 1], T(0.25));
   }
-  FOREBAY_INLINE void mirror_details() const {
-    details[0] = details[1];
-    details[high + 1] = details[high];
+  FOREBAY_INLINE void merge(const T* values, T* to) const {
+    const T* const details = values + low;
+    value_loops::lift<T>(values, details - 1, details, T(-0.25), even, high);
+    even[0] = lifted(values[0], details[0], details[0], T(-0.25));
+    even[low] = even[low - 1];
+    if (low > high)
+      even[high] = lifted(values[high], details[high - 1], details[high - 1], T(-0.25));
+    value_loops::lift<T>(details, even, even + 1, T(0.5), odd, high);
+    value_loops::join(even, odd, to, n);
   }
 };
-
-template <typename T>
-FOREBAY_INLINE void split_row(const T* values, std::size_t n, T* to, const RowRoom<T>& room) {
-  value_loops::part(values, room.even, room.odd, n);
-  room.mirror_even();
-  value_loops::lift(room.odd, room.even, room.even + 1, T(-0.5), room.details + 1, room.high);
-  room.mirror_details();
-  value_loops::lift(room.even, room.details, room.details + 1, T(0.25), to, room.low);
-  for (std::size_t i = 0; i < room.high; ++i) to[room.low + i] = room.details[1 + i];
-}
-
-template <typename T>
-FOREBAY_INLINE void merge_row(const T* values, std::size_t n, T* to, const RowRoom<T>& room) {
-  for (std::size_t i = 0; i < room.high; ++i) room.details[1 + i] = values[room.low + i];
-  room.mirror_details();
-  value_loops::lift(values, room.details, room.details + 1, T(-0.25), room.even, room.low);
-  room.mirror_even();
-  value_loops::lift(values + room.low, room.even, room.even + 1, T(0.5), room.odd, room.high);
-  value_loops::join(room.even, room.odd, to, n);
-}
 
 template <typename T>
 FOREBAY_INLINE void copy(const T* from, T* to, std::size_t n) {
   std::memcpy(to, from, n * sizeof(T));
 }
 
-/// The two axes of a slice, which caches hold.
+/// Slices, whose rows are in the nearest cache while they go along two axes: rows one after the
+/// other, each along the axis in the middle as soon as its neighbours are there.
 template <typename T>
 struct SliceRoom {
   const Box& box;
-  std::size_t size;  ///< of a slice
-  T* even[2];        ///< slices: two neighbours
-  T *odd, *one, *spare;
+  std::size_t width, low, high, size;  ///< of a row; rows of a slice; of a slice
+  T* even[2];                          ///< slices: two neighbours
+  T* odd;
+  T* rows[4];  ///< two even neighbours, an odd one, and one that nobody keeps
+  T* zeros;
   RowRoom<T> row;
 
   SliceRoom(const Box& of, T* work)
       : box(of),
+        width(of[2]),
+        low((of[1] + 1) / 2),
+        high(of[1] / 2),
         size(of[1] * of[2]),
         even{work, work + size},
         odd(work + 2 * size),
-        one(work + 3 * size),
-        spare(work + 4 * size),
-        row(work + 5 * size, of[2]) {}
-
-  FOREBAY_INLINE void split(const T* values, T* to) const {
-    const T* of = values;
-    if (box[2] > 1) {
-      T* const rows = box[1] > 1 ? one : to;
-      for (std::size_t y = 0; y < box[1]; ++y)
-        split_row(values + y * box[2], box[2], rows + y * box[2], row);
-      of = rows;
-    }
-    if (box[1] > 1)
-      split_rows(of, box[1], box[2], to);
-    else if (of != to)
-      copy(of, to, size);
+        rows{odd + size, odd + size + width, odd + size + 2 * width, odd + size + 3 * width},
+        zeros(odd + size + 4 * width),
+        row(zeros + width, width) {}
+  static constexpr std::size_t room(const Box& of) {
+    return 3 * of[1] * of[2] + 5 * of[2] + RowRoom<T>::size(of[2]);
   }
-  FOREBAY_INLINE void merge(const T* values, T* to) const {
-    const T* of = values;
-    if (box[1] > 1) {
-      T* const rows = box[2] > 1 ? one : to;
-      merge_rows(values, box[1], box[2], rows);
-      of = rows;
+
+  /// Calls f(kind without the first axis' bit, row of it, offset in a slice, elements).
+  template <typename F>
+  FOREBAY_INLINE void each_piece(std::size_t y, F&& f) const {
+    const std::size_t smooth = (width + 1) / 2, half = y < low ? 0 : 1;
+    const std::size_t its = y - half * low;
+    f(2 * half, its, y * width, smooth);
+    if (width > 1) f(2 * half + 1, its, y * width + smooth, width / 2);
+  }
+  template <typename U>
+  static FOREBAY_INLINE U* at(const Kind<U>& kind, std::size_t z, std::size_t y) {
+    return kind.at + z * kind.slice + y * kind.row;
+  }
+
+  FOREBAY_INLINE const T* split_row(const T* values, T* to) const {
+    if (width == 1) return values;
+    row.split(values, to);
+    return to;
+  }
+  FOREBAY_INLINE void split(const T* values, T* to) const {
+    const T* left = split_row(values, high > 0 ? rows[0] : to);
+    if (high == 0) {
+      if (left != to) copy(left, to, width);
+      return;
     }
-    if (box[2] > 1) {
-      for (std::size_t y = 0; y < box[1]; ++y)
-        merge_row(of + y * box[2], box[2], to + y * box[2], row);
-    } else if (of != to) {
-      copy(of, to, size);
+    T* d = nullptr;
+    for (std::size_t i = 0; i < high; ++i) {
+      const T* const middle = split_row(values + (2 * i + 1) * width, rows[2]);
+      const T* right = left;
+      if (2 * i + 2 < box[1]) right = split_row(values + (2 * i + 2) * width, rows[(i + 1) % 2]);
+      d = to + (low + i) * width;
+      value_loops::lift<T>(middle, left, right, T(-0.5), d, width);
+      value_loops::lift<T>(left, i > 0 ? d - width : d, d, T(0.25), to + i * width, width);
+      left = right;
     }
+    if (low > high) value_loops::lift<T>(left, d, d, T(0.25), to + high * width, width);
+  }
+
+  /// `row_of` makes each row of a slice once, and `put` gets those of what it becomes, in any
+  /// order.
+  template <typename F, typename G>
+  FOREBAY_INLINE void merge(F&& row_of, G&& put) const {
+    if (high == 0) return put(0, row_of(0));
+    const T* before = nullptr;
+    for (std::size_t i = 0; i < low; ++i) {
+      const T* const d = i < high ? row_of(low + i) : before;
+      T* const now = rows[i % 2];
+      value_loops::lift<T>(row_of(i), i > 0 ? before : d, d, T(-0.25), now, width);
+      if (i > 0) {
+        value_loops::lift<T>(before, rows[(i - 1) % 2], now, T(0.5), rows[2], width);
+        put(2 * i - 1, static_cast<const T*>(rows[2]));
+      }
+      put(2 * i, static_cast<const T*>(now));
+      before = d;
+    }
+    if (low > high) return;
+    const T* const last = rows[(low - 1) % 2];
+    value_loops::lift<T>(before, last, last, T(0.5), rows[2], width);
+    put(2 * low - 1, static_cast<const T*>(rows[2]));
   }
 };
 
 // Slices one after the other, each along the slowest axis as soon as its neighbours are there.
 template <typename T>
-FOREBAY_INLINE void split_all(const T* values, const Box& box, T* to, T* work) {
-  const SliceRoom<T> room(box, work);
-  if (box[0] == 1) return room.split(values, to);
-  const std::size_t low = (box[0] + 1) / 2, high = box[0] / 2, slice = room.size;
-  T* const details = to + low * slice;
-  room.split(values, room.even[0]);
-  for (std::size_t i = 0; i < high; ++i) {
+FOREBAY_INLINE void split_all(const T* values, const Box& box, const Kinds<T>& to, T* work) {
+  using Room = SliceRoom<T>;
+  const Room room(box, work);
+  const auto split_slice = [&](std::size_t z, T* slice)
+                               FOREBAY_INLINE_LAMBDA { room.split(values + z * room.size, slice); };
+  const std::size_t low = (box[0] + 1) / 2, high = box[0] / 2;
+  split_slice(0, room.even[0]);
+  for (std::size_t i = 0; i < low; ++i) {
     const T* const left = room.even[i % 2];
     const T* right = left;
-    room.split(values + (2 * i + 1) * slice, room.odd);
+    if (i < high) split_slice(2 * i + 1, room.odd);
     if (2 * i + 2 < box[0]) {
-      room.split(values + (2 * i + 2) * slice, room.even[(i + 1) % 2]);
+      split_slice(2 * i + 2, room.even[(i + 1) % 2]);
       right = room.even[(i + 1) % 2];
     }
-    T* const d = details + i * slice;
-    value_loops::lift<T>(room.odd, left, right, T(-0.5), d, slice);
-    value_loops::lift<T>(left, i > 0 ? d - slice : d, d, T(0.25), to + i * slice, slice);
+    const std::size_t now = i < high ? i : high - 1, before = i > 0 ? i - 1 : 0;
+    for (std::size_t y = 0; y < box[1]; ++y) {
+      room.each_piece(y, [&](std::size_t kind, std::size_t its, std::size_t from,
+                             std::size_t n) FOREBAY_INLINE_LAMBDA {
+        T* const smooth = Room::at(to[kind], i, its);
+        if (high == 0) return copy(left + from, smooth, n);
+        const Kind<T>& details = to[4 + kind];
+        T* const d = Room::at(details, now, its);
+        if (i < high)
+          value_loops::lift<T>(room.odd + from, left + from, right + from, T(-0.5), d, n);
+        value_loops::lift<T>(left + from, Room::at(details, before, its), d, T(0.25), smooth, n);
+      });
+    }
   }
-  const T* const last = details + (high - 1) * slice;
-  if (low > high)
-    value_loops::lift<T>(room.even[high % 2], last, last, T(0.25), to + high * slice, slice);
 }
 
-/// Where slices go, in order, and what they are compared with; either may be nothing.
+/// Where rows go, and what they are compared with; either may be nothing.
 template <typename T>
 struct Merged {
   T* to;
   const T* exact;
   double difference = 0;
 
-  FOREBAY_INLINE void put(const SliceRoom<T>& room, const T* values, std::size_t z) {
-    T* const slice = to != nullptr ? to + z * room.size : room.spare;
-    room.merge(values, slice);
+  FOREBAY_INLINE void put(const SliceRoom<T>& room, std::size_t at, const T* values) {
+    const T* got = values;
+    T* const kept = to != nullptr ? to + at : room.rows[3];
+    if (room.width > 1) {
+      room.row.merge(values, kept);
+      got = kept;
+    } else if (to != nullptr) {
+      copy(values, kept, room.width);
+    }
     if (exact == nullptr) return;
-    const double its = value_loops::difference(slice, exact + z * room.size, room.size);
+    const double its = value_loops::difference(got, exact + at, room.width);
     difference = its > difference ? its : difference;
   }
 };
 
 template <typename T>
-FOREBAY_INLINE double merge_all(const T* values, const Box& box, T* to, const T* exact,
+FOREBAY_INLINE double merge_all(const Kinds<const T>& kinds, const Box& box, T* to, const T* exact,
                                 double enough, T* work) {
-  const SliceRoom<T> room(box, work);
+  using Room = SliceRoom<T>;
+  const Room room(box, work);
   Merged<T> merged{to, exact};
-  if (box[0] == 1) {
-    merged.put(room, values, 0);
-    return merged.difference;
-  }
-  const std::size_t low = (box[0] + 1) / 2, high = box[0] / 2, slice = room.size;
-  const T* const details = values + low * slice;
+  Kinds<const T> from = kinds;
+  for (auto& kind : from)
+    if (kind.at == nullptr) kind = {room.zeros, 0, 0};
+  for (std::size_t x = 0; x < room.width; ++x) room.zeros[x] = 0;
+  const auto merge_slice = [&](std::size_t z, T* slice, auto&& make) FOREBAY_INLINE_LAMBDA {
+    room.merge(
+        [&](std::size_t y) FOREBAY_INLINE_LAMBDA -> const T* {
+          room.each_piece(y, make);
+          return slice + y * room.width;
+        },
+        [&](std::size_t y, const T* row)
+            FOREBAY_INLINE_LAMBDA { merged.put(room, z * room.size + y * room.width, row); });
+  };
+  const std::size_t low = (box[0] + 1) / 2, high = box[0] / 2;
   for (std::size_t i = 0; i < low + 1 && merged.difference <= enough; ++i) {
-    // The odd slice behind an even one needs the next even one, which the last has not.
     T* const now = room.even[i % 2];
     if (i < low) {
-      const T* const left = details + (i > 0 ? i - 1 : 0) * slice;
-      const T* const right = details + (i < high ? i : high - 1) * slice;
-      value_loops::lift<T>(values + i * slice, left, right, T(-0.25), now, slice);
+      const std::size_t left = i > 0 ? i - 1 : 0, right = i < high ? i : high - 1;
+      merge_slice(2 * i, now,
+                  [&](std::size_t kind, std::size_t its, std::size_t at, std::size_t n)
+                      FOREBAY_INLINE_LAMBDA {
+                        const T* const smooth = Room::at(from[kind], i, its);
+                        if (high == 0) return copy(smooth, now + at, n);
+                        const Kind<const T>& details = from[4 + kind];
+                        value_loops::lift<T>(smooth, Room::at(details, left, its),
+                                             Room::at(details, right, its), T(-0.25), now + at, n);
+                      });
     }
-    if (i > 0 && i <= high) {
-      const T* const before = room.even[(i - 1) % 2];
-      value_loops::lift<T>(details + (i - 1) * slice, before, i < low ? now : before, T(0.5),
-                           room.odd, slice);
-      merged.put(room, room.odd, 2 * i - 1);
-    }
-    if (i < low) merged.put(room, now, 2 * i);
+    // The odd slice before it, which the last even one has not; behind the last nothing follows.
+    if (i == 0 || i > high) continue;
+    const T* const before = room.even[(i - 1) % 2];
+    const T* const behind = i < low ? now : before;
+    merge_slice(2 * i - 1, room.odd,
+                [&](std::size_t kind, std::size_t its, std::size_t at, std::size_t n)
+                    FOREBAY_INLINE_LAMBDA {
+                      value_loops::lift<T>(Room::at(from[4 + kind], i - 1, its), before + at,
+                                           behind + at, T(0.5), room.odd + at, n);
+                    });
   }
   return merged.difference;
 }
 
 #if FOREBAY_HAVE_AVX2_LOOPS
 template <typename T>
-__attribute__((target("avx2"))) void split_avx2(const T* values, const Box& box, T* to, T* work) {
+__attribute__((target("avx2"))) void split_avx2(const T* values, const Box& box, const Kinds<T>& to,
+                                                T* work) {
   split_all(values, box, to, work);
 }
 template <typename T>
-__attribute__((target("avx2"))) double merge_avx2(const T* values, const Box& box, T* to,
+__attribute__((target("avx2"))) double merge_avx2(const Kinds<const T>& from, const Box& box, T* to,
                                                   const T* exact, double enough, T* work) {
-  return merge_all(values, box, to, exact, enough, work);
+  return merge_all(from, box, to, exact, enough, work);
 }
 #endif
 
 }  // namespace
 
-std::size_t work_size(const Box& box) {
-  return 5 * box[1] * box[2] + RowRoom<double>::size(box[2]);
-}
+std::size_t work_size(const Box& box) { return SliceRoom<double>::room(box); }
 
 template <typename T>
-void split(const T* values, const Box& box, T* to, T* work, [[maybe_unused]] Way way) {
+void split(const T* values, const Box& box, const Kinds<T>& to, T* work, [[maybe_unused]] Way way) {
 #if FOREBAY_HAVE_AVX2_LOOPS
   if (way == Way::quickest && value_loops::have_avx2()) return split_avx2(values, box, to, work);
 #endif
@@ -230,18 +270,20 @@ void split(const T* values, const Box& box, T* to, T* work, [[maybe_unused]] Way
 }
 
 template <typename T>
-double merge(const T* values, const Box& box, T* to, const T* exact, double enough, T* work,
-             [[maybe_unused]] Way way) {
+double merge(const Kinds<const T>& from, const Box& box, T* to, const T* exact, double enough,
+             T* work, [[maybe_unused]] Way way) {
 #if FOREBAY_HAVE_AVX2_LOOPS
   if (way == Way::quickest && value_loops::have_avx2())
-    return merge_avx2(values, box, to, exact, enough, work);
+    return merge_avx2(from, box, to, exact, enough, work);
 #endif
-  return merge_all(values, box, to, exact, enough, work);
+  return merge_all(from, box, to, exact, enough, work);
 }
 
-template void split(const float*, const Box&, float*, float*, Way);
-template void split(const double*, const Box&, double*, double*, Way);
-template double merge(const float*, const Box&, float*, const float*, double, float*, Way);
-template double merge(const double*, const Box&, double*, const double*, double, double*, Way);
+template void split(const float*, const Box&, const Kinds<float>&, float*, Way);
+template void split(const double*, const Box&, const Kinds<double>&, double*, Way);
+template double merge(const Kinds<const float>&, const Box&, float*, const float*, double, float*,
+                      Way);
+template double merge(const Kinds<const double>&, const Box&, double*, const double*, double,
+                      double*, Way);
 
 }  // namespace forebay::wavelet

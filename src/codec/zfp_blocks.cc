@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #if defined(__clang__)
@@ -48,12 +49,16 @@ constexpr int precision_of = 8 * sizeof(T);
 // What a block takes at most, and what a reader looks at beyond it.
 constexpr std::size_t most_block_bytes = (1 + 11 + 64 * 65) / 8 + 1, look_ahead = 16;
 
-// A row of a block, along x.
+// Blocks beside each other along x that are worked on together: a vector has a row of each.
+template <typename T>
+constexpr int beside = 32 / (edge * sizeof(T));
+template <typename T>
+constexpr int lanes = edge* beside<T>;
 template <typename T>
 struct Row {
-  typedef T Values __attribute__((vector_size(4 * sizeof(T))));
-  typedef typename Traits<T>::Unsigned Unsigned __attribute__((vector_size(4 * sizeof(T))));
-  typedef typename Traits<T>::Signed Signed __attribute__((vector_size(4 * sizeof(T))));
+  typedef T Values __attribute__((vector_size(32)));
+  typedef typename Traits<T>::Unsigned Unsigned __attribute__((vector_size(32)));
+  typedef typename Traits<T>::Signed Signed __attribute__((vector_size(32)));
 };
 using Row32 = Row<float>::Unsigned;
 using Row64 = Row<double>::Unsigned;
@@ -157,19 +162,20 @@ FOREBAY_INLINE void transpose(Row64& a, Row64& b, Row64& c, Row64& d) {
   d = reinterpret_cast<Row64>(_mm256_permute2x128_si256(ab_high, cd_high, 0x31));
 }
 
+// Of each block.
 FOREBAY_INLINE void transpose(Row32& a, Row32& b, Row32& c, Row32& d) {
   const auto ab_low =
-      _mm_unpacklo_epi32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b));
+      _mm256_unpacklo_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b));
   const auto ab_high =
-      _mm_unpackhi_epi32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b));
+      _mm256_unpackhi_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b));
   const auto cd_low =
-      _mm_unpacklo_epi32(reinterpret_cast<__m128i>(c), reinterpret_cast<__m128i>(d));
+      _mm256_unpacklo_epi32(reinterpret_cast<__m256i>(c), reinterpret_cast<__m256i>(d));
   const auto cd_high =
-      _mm_unpackhi_epi32(reinterpret_cast<__m128i>(c), reinterpret_cast<__m128i>(d));
-  a = reinterpret_cast<Row32>(_mm_unpacklo_epi64(ab_low, cd_low));
-  b = reinterpret_cast<Row32>(_mm_unpackhi_epi64(ab_low, cd_low));
-  c = reinterpret_cast<Row32>(_mm_unpacklo_epi64(ab_high, cd_high));
-  d = reinterpret_cast<Row32>(_mm_unpackhi_epi64(ab_high, cd_high));
+      _mm256_unpackhi_epi32(reinterpret_cast<__m256i>(c), reinterpret_cast<__m256i>(d));
+  a = reinterpret_cast<Row32>(_mm256_unpacklo_epi64(ab_low, cd_low));
+  b = reinterpret_cast<Row32>(_mm256_unpackhi_epi64(ab_low, cd_low));
+  c = reinterpret_cast<Row32>(_mm256_unpacklo_epi64(ab_high, cd_high));
+  d = reinterpret_cast<Row32>(_mm256_unpackhi_epi64(ab_high, cd_high));
 }
 
 // Bytes of eight 32-bit numbers <-> their lowest bytes, the next ones, ...
@@ -338,18 +344,22 @@ FOREBAY_INLINE void unlift(V& x, V& y, V& z, V& w) {
 
 template <typename T>
 FOREBAY_INLINE void transform(Rows<T>& r) {
+#pragma GCC unroll 4
   for (auto& z : r) {
     transpose(z[0], z[1], z[2], z[3]);
     lift<T>(z[0], z[1], z[2], z[3]);
     transpose(z[0], z[1], z[2], z[3]);
     lift<T>(z[0], z[1], z[2], z[3]);
   }
+#pragma GCC unroll 4
   for (int y = 0; y < edge; ++y) lift<T>(r[0][y], r[1][y], r[2][y], r[3][y]);
 }
 
 template <typename T>
 FOREBAY_INLINE void untransform(Rows<T>& r) {
+#pragma GCC unroll 4
   for (int y = 0; y < edge; ++y) unlift<T>(r[0][y], r[1][y], r[2][y], r[3][y]);
+#pragma GCC unroll 4
   for (auto& z : r) {
     unlift<T>(z[0], z[1], z[2], z[3]);
     transpose(z[0], z[1], z[2], z[3]);
@@ -382,168 +392,276 @@ FOREBAY_INLINE typename Row<T>::Values absolute(typename Row<T>::Values v) {
   return reinterpret_cast<typename Row<T>::Values>(reinterpret_cast<Unsigned>(v) << 1 >> 1);
 }
 
-// The x with |value| < 2^x of the largest value of a block.
 template <typename T>
-FOREBAY_INLINE int exponent_of(const typename Row<T>::Values (&rows)[edge][edge]) {
-  using Values = typename Row<T>::Values;
-  Values most = absolute<T>(rows[0][0]);
+using Values = typename Row<T>::Values[edge][edge];  // [z][y]
+
+/// What is kept of blocks.
+template <typename T>
+struct Cut {
+  int exponents[beside<T>];  // the x with |value| < 2^x of the largest value
+  int planes[beside<T>];
+  bool any = false;  // not all are zeros
+
+  void note(int block, int exponent, int of_planes) {
+    exponents[block] = exponent;
+    planes[block] = of_planes;
+    any |= of_planes > 0;
+  }
+};
+
+template <typename T>
+FOREBAY_INLINE Cut<T> cut_of(const Values<T>& rows, int least_exponent) {
+  auto most = absolute<T>(rows[0][0]);
+#pragma GCC unroll 4
   for (const auto& z : rows) {
-    for (const Values& v : z) {
-      const Values a = absolute<T>(v);
+#pragma GCC unroll 4
+    for (const auto& v : z) {
+      const auto a = absolute<T>(v);
       most = a > most ? a : most;
     }
   }
-  T largest = most[0];
-  for (int i = 1; i < edge; ++i) largest = most[i] > largest ? most[i] : largest;
-  if (largest == 0) return -bias<T>;
-  const auto bits = load<typename Traits<T>::Unsigned>(&largest);
-  return static_cast<int>(bits >> Traits<T>::mantissa_bits) - (bias<T> - 1);
+  Cut<T> cut;
+  for (int b = 0; b < beside<T>; ++b) {
+    T largest = most[edge * b];
+    for (int i = 1; i < edge; ++i)
+      largest = most[edge * b + i] > largest ? most[edge * b + i] : largest;
+    const auto bits = load<typename Traits<T>::Unsigned>(&largest);
+    const int exponent = static_cast<int>(bits >> Traits<T>::mantissa_bits) - (bias<T> - 1);
+    if (largest == 0)
+      cut.note(b, -bias<T>, 0);
+    else
+      cut.note(b, exponent, planes_of<T>(exponent, least_exponent));
+  }
+  return cut;
 }
 
 // Bits that base -2 has set in -1, -1/2, ...
 template <typename T>
 constexpr auto odd_bits = static_cast<typename Traits<T>::Unsigned>(0xaaaaaaaaaaaaaaaa);
 
-// Integers of a block, in base -2.
+// Numbers of each block for its row: 0 for blocks that are zeros.
+template <typename T, typename V, typename F>
+FOREBAY_INLINE V of_each(const Cut<T>& cut, F&& f) {
+  V v{};
+  for (int b = 0; b < beside<T>; ++b) {
+    if (cut.planes[b] == 0) continue;
+    const auto its = f(cut.exponents[b], cut.planes[b]);
+    for (int i = 0; i < edge; ++i) v[edge * b + i] = its;
+  }
+  return v;
+}
+
+// As a processor turns numbers into integers and back, one by one: what is too large for an integer
+// becomes the least one.
+FOREBAY_INLINE Row<float>::Signed to_signed(Row<float>::Values v) {
+  return __builtin_convertvector(v, Row<float>::Signed);
+}
+
+FOREBAY_INLINE Row<float>::Values to_values(Row<float>::Signed v) {
+  return __builtin_convertvector(v, Row<float>::Values);
+}
+
+// The upper and the lower 32 bits, of which both are numbers without an error; 3·2^51 has the lower
+// one in its last bits.
+FOREBAY_INLINE Row<double>::Signed to_signed(Row<double>::Values v) {
+  const __m256d split = _mm256_set1_pd(0x1p32), last = _mm256_set1_pd(0x1.8p52);
+  const __m128i high = _mm256_cvttpd_epi32(_mm256_mul_pd(v, _mm256_set1_pd(0x1p-32)));
+  const __m256d above = _mm256_cvtepi32_pd(high);
+  const __m256d below = _mm256_round_pd(_mm256_sub_pd(v, _mm256_mul_pd(above, split)),
+                                        _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+  const __m256i low =
+      _mm256_sub_epi64(_mm256_castpd_si256(_mm256_add_pd(below, last)), _mm256_castpd_si256(last));
+  const __m256i whole = _mm256_add_epi64(_mm256_slli_epi64(_mm256_cvtepi32_epi64(high), 32), low);
+  const __m256d least =
+      _mm256_castsi256_pd(_mm256_set1_epi64x(std::numeric_limits<std::int64_t>::min()));
+  const __m256d none = _mm256_cmp_pd(above, _mm256_set1_pd(-0x1p31), _CMP_EQ_OQ);
+  return reinterpret_cast<Row<double>::Signed>(
+      _mm256_blendv_pd(_mm256_castsi256_pd(whole), least, none));
+}
+
+// Both halves are numbers without an error, so that their sum is rounded once.
+FOREBAY_INLINE Row<double>::Values to_values(Row<double>::Signed v) {
+  const auto whole = reinterpret_cast<__m256i>(v);
+  const __m256i odd = _mm256_setr_epi32(1, 3, 5, 7, 1, 3, 5, 7);
+  const __m256d high =
+      _mm256_cvtepi32_pd(_mm256_castsi256_si128(_mm256_permutevar8x32_epi32(whole, odd)));
+  const __m256d base = _mm256_set1_pd(0x1p52);
+  const __m256d low = _mm256_sub_pd(
+      _mm256_castsi256_pd(_mm256_blend_epi32(whole, _mm256_castpd_si256(base), 0xaa)), base);
+  return _mm256_add_pd(_mm256_mul_pd(high, _mm256_set1_pd(0x1p32)), low);
+}
+
+// Integers of blocks, in base -2.
 template <typename T>
-FOREBAY_INLINE void to_integers(const typename Row<T>::Values (&values)[edge][edge], int exponent,
-                                Rows<T>& rows) {
-  const T scale = static_cast<T>(power(precision_of<T> - 2 - exponent));
+FOREBAY_INLINE void to_integers(const Values<T>& values, const Cut<T>& cut, Rows<T>& rows) {
+  using Unsigned = typename Row<T>::Unsigned;
+  const auto scale = of_each<T, typename Row<T>::Values>(
+      cut, [](int exponent, int) { return static_cast<T>(power(precision_of<T> - 2 - exponent)); });
+#pragma GCC unroll 4
   for (int z = 0; z < edge; ++z)
+#pragma GCC unroll 4
     for (int y = 0; y < edge; ++y)
-      rows[z][y] = reinterpret_cast<typename Row<T>::Unsigned>(
-          __builtin_convertvector(values[z][y] * scale, typename Row<T>::Signed));
+      rows[z][y] = reinterpret_cast<Unsigned>(to_signed(values[z][y] * scale));
   transform<T>(rows);
+#pragma GCC unroll 4
   for (auto& z : rows)
+#pragma GCC unroll 4
     for (auto& row : z) row = (row + odd_bits<T>)^odd_bits<T>;
 }
 
 template <typename T>
-FOREBAY_INLINE void from_integers(Rows<T>& rows, int exponent,
-                                  typename Row<T>::Values (&values)[edge][edge]) {
+FOREBAY_INLINE void from_integers(Rows<T>& rows, const Cut<T>& cut, Values<T>& values) {
+  using Signed = typename Row<T>::Signed;
+#pragma GCC unroll 4
   for (auto& z : rows)
+#pragma GCC unroll 4
     for (auto& row : z) row = (row ^ odd_bits<T>)-odd_bits<T>;
   untransform<T>(rows);
-  const T scale = static_cast<T>(power(exponent - (precision_of<T> - 2)));
+  const auto scale = of_each<T, typename Row<T>::Values>(cut, [](int exponent, int) {
+    return static_cast<T>(power(exponent - (precision_of<T> - 2)));
+  });
+#pragma GCC unroll 4
   for (int z = 0; z < edge; ++z)
+#pragma GCC unroll 4
     for (int y = 0; y < edge; ++y)
-      values[z][y] = __builtin_convertvector(reinterpret_cast<typename Row<T>::Signed>(rows[z][y]),
-                                             typename Row<T>::Values) *
-                     scale;
+      values[z][y] = to_values(reinterpret_cast<Signed>(rows[z][y])) * scale;
 }
 
+// Where an integer of the first block beside each other stands; those of others follow by fours.
 template <typename T>
-FOREBAY_INLINE void zero(typename Row<T>::Values (&values)[edge][edge]) {
-  for (auto& z : values)
-    for (auto& row : z) row = typename Row<T>::Values{};
+constexpr int place(int i) {
+  return i / edge * lanes<T> + i % edge;
 }
 
+// The first `count` of the blocks.
 template <typename T>
-void put_block(Writer& to, const typename Row<T>::Values (&values)[edge][edge],
-               int least_exponent) {
+FOREBAY_INLINE void put_blocks(Writer& to, const Cut<T>& cut, const Rows<T>& rows, int count) {
   using Traits = zfp_blocks::Traits<T>;
-  const int exponent = exponent_of<T>(values);
-  const int planes = planes_of<T>(exponent, least_exponent);
-  if (planes == 0 || exponent == -bias<T>) return to.put(0, 1);
-  to.put(2 * static_cast<Word>(exponent + bias<T>) + 1, 1 + Traits::exponent_bits);
-  Rows<T> rows;
-  to_integers<T>(values, exponent, rows);
-  typename Traits::Unsigned all[values_of_block];
-  for (int z = 0; z < edge; ++z)
-    for (int y = 0; y < edge; ++y) store(all + 16 * z + 4 * y, rows[z][y]);
-  std::uint32_t numbers[values_of_block];
-  constexpr int below = precision_of<T> - plane_bits;
-  for (int i = 0; i < values_of_block; ++i)
-    numbers[i] = static_cast<std::uint32_t>(all[order[i]] >> below);
-  int known = 0;
-  put_planes(to, numbers, planes < plane_bits ? plane_bits - planes : 0, known);
-  if (planes <= plane_bits) return;
-  for (int i = 0; i < values_of_block; ++i) numbers[i] = static_cast<std::uint32_t>(all[order[i]]);
-  put_planes(to, numbers, 2 * plane_bits - planes, known);
+  typename Traits::Unsigned all[beside<T> * values_of_block];
+  std::memcpy(all, rows, sizeof all);
+  for (int b = 0; b < count; ++b) {
+    const int planes = cut.planes[b];
+    if (planes == 0) {
+      to.put(0, 1);
+      continue;
+    }
+    to.put(2 * static_cast<Word>(cut.exponents[b] + bias<T>) + 1, 1 + Traits::exponent_bits);
+    const auto* const its = all + edge * b;
+    std::uint32_t numbers[values_of_block];
+    constexpr int below = precision_of<T> - plane_bits;
+    for (int i = 0; i < values_of_block; ++i)
+      numbers[i] = static_cast<std::uint32_t>(its[place<T>(order[i])] >> below);
+    int known = 0;
+    put_planes(to, numbers, planes < plane_bits ? plane_bits - planes : 0, known);
+    if (planes <= plane_bits) continue;
+    for (int i = 0; i < values_of_block; ++i)
+      numbers[i] = static_cast<std::uint32_t>(its[place<T>(order[i])]);
+    put_planes(to, numbers, 2 * plane_bits - planes, known);
+  }
 }
 
 template <typename T>
-void take_block(Reader& from, typename Row<T>::Values (&values)[edge][edge], int least_exponent) {
+FOREBAY_INLINE void take_blocks(Reader& from, Values<T>& values, int count, int least_exponent) {
   using Traits = zfp_blocks::Traits<T>;
-  int exponent = -bias<T>, planes = 0;
-  if (from.take(1) != 0) {
-    exponent = static_cast<int>(from.take(Traits::exponent_bits)) - bias<T>;
-    planes = planes_of<T>(exponent, least_exponent);
+  Cut<T> cut;
+  typename Traits::Unsigned all[beside<T> * values_of_block];
+  for (int b = 0; b < beside<T>; ++b) {
+    int exponent = -bias<T>, planes = 0;
+    if (b < count && from.take(1) != 0) {
+      exponent = static_cast<int>(from.take(Traits::exponent_bits)) - bias<T>;
+      planes = planes_of<T>(exponent, least_exponent);
+    }
+    cut.note(b, exponent, planes);
+    auto* const its = all + edge * b;
+    if (planes == 0) {
+      for (int i = 0; i < values_of_block; ++i) its[place<T>(i)] = 0;
+      continue;
+    }
+    std::uint32_t numbers[values_of_block];
+    constexpr int below = precision_of<T> - plane_bits;
+    int known = 0;
+    take_planes(from, numbers, planes < plane_bits ? plane_bits - planes : 0, known);
+    for (int i = 0; i < values_of_block; ++i)
+      its[place<T>(order[i])] = static_cast<typename Traits::Unsigned>(numbers[i]) << below;
+    if (planes > plane_bits) {
+      take_planes(from, numbers, 2 * plane_bits - planes, known);
+      for (int i = 0; i < values_of_block; ++i) its[place<T>(order[i])] |= numbers[i];
+    }
   }
-  if (planes == 0) return zero<T>(values);
-  std::uint32_t numbers[values_of_block];
-  typename Traits::Unsigned all[values_of_block];
-  constexpr int below = precision_of<T> - plane_bits;
-  int known = 0;
-  take_planes(from, numbers, planes < plane_bits ? plane_bits - planes : 0, known);
-  for (int i = 0; i < values_of_block; ++i)
-    all[order[i]] = static_cast<typename Traits::Unsigned>(numbers[i]) << below;
-  if (planes > plane_bits) {
-    take_planes(from, numbers, 2 * plane_bits - planes, known);
-    for (int i = 0; i < values_of_block; ++i) all[order[i]] |= numbers[i];
-  }
+  if (!cut.any) return static_cast<void>(std::memset(values, 0, sizeof values));
   Rows<T> rows;
-  for (int z = 0; z < edge; ++z)
-    for (int y = 0; y < edge; ++y)
-      rows[z][y] = load<typename Row<T>::Unsigned>(all + 16 * z + 4 * y);
-  from_integers<T>(rows, exponent, values);
+  std::memcpy(rows, all, sizeof rows);
+  from_integers<T>(rows, cut, values);
 }
 
-// What take_block() makes of what put_block() writes.
+// What take_blocks() makes of what put_blocks() writes.
 template <typename T>
-FOREBAY_INLINE void round_block(typename Row<T>::Values (&values)[edge][edge], int least_exponent) {
+FOREBAY_INLINE void round_blocks(Rows<T>& rows, const Cut<T>& cut, Values<T>& values) {
   using Number = typename Traits<T>::Unsigned;
-  const int exponent = exponent_of<T>(values);
-  const int planes = planes_of<T>(exponent, least_exponent);
-  if (planes == 0 || exponent == -bias<T>) return zero<T>(values);
-  Rows<T> rows;
-  to_integers<T>(values, exponent, rows);
-  const Number kept = ~Number{0} << (precision_of<T> - planes);
+  const auto kept = of_each<T, typename Row<T>::Unsigned>(cut, [](int, int planes) {
+    return static_cast<Number>(~Number{0} << (precision_of<T> - planes));
+  });
+#pragma GCC unroll 4
   for (auto& z : rows)
+#pragma GCC unroll 4
     for (auto& row : z) row &= kept;
-  from_integers<T>(rows, exponent, values);
+  from_integers<T>(rows, cut, values);
 }
 
-/// The lengths of a field, and one block after the other.
+/// The lengths of a field, and its blocks in their order, those beside each other together.
+template <typename T>
 struct Grid {
   std::size_t nz, ny, nx;
   // Calls f(offset of the first element, elements along z, y, x), and ends where it says false.
   template <typename F>
-  FOREBAY_INLINE bool each_block(F&& f) const {
-    const auto left = [](std::size_t n, std::size_t at) { return n - at < edge ? n - at : edge; };
+  FOREBAY_INLINE bool each(F&& f) const {
+    constexpr std::size_t step = lanes<T>;
+    const auto left = [](std::size_t n, std::size_t at, std::size_t most) {
+      return n - at < most ? n - at : most;
+    };
     for (std::size_t z = 0; z < nz; z += edge)
       for (std::size_t y = 0; y < ny; y += edge)
-        for (std::size_t x = 0; x < nx; x += edge)
-          if (!f((z * ny + y) * nx + x, left(nz, z), left(ny, y), left(nx, x))) return false;
+        for (std::size_t x = 0; x < nx; x += step)
+          if (!f((z * ny + y) * nx + x, left(nz, z, edge), left(ny, y, edge), left(nx, x, step)))
+            return false;
     return true;
   }
 };
+
+FOREBAY_INLINE int blocks_of(std::size_t nx) { return static_cast<int>((nx + edge - 1) / edge); }
 
 // What stands beyond the end of an axis of n values: the last one, and the first one in place 3.
 constexpr std::uint8_t padding[edge + 1][edge] = {
     {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 1, 1, 0}, {0, 1, 2, 0}, {0, 1, 2, 3}};
 
+// Rows of `n` values for blocks of which the last is padded; zeros behind it.
 template <typename T>
-FOREBAY_INLINE void load_block(const T* values, const Grid& grid, std::size_t nz, std::size_t ny,
-                               std::size_t nx, typename Row<T>::Values (&rows)[edge][edge]) {
-  for (std::size_t z = 0; z < edge; ++z) {
-    for (std::size_t y = 0; y < edge; ++y) {
-      const T* const row = values + (padding[nz][z] * grid.ny + padding[ny][y]) * grid.nx;
-      if (nx == edge)
-        rows[z][y] = load<typename Row<T>::Values>(row);
-      else
-        for (int x = 0; x < edge; ++x) rows[z][y][x] = row[padding[nx][x]];
-    }
-  }
+FOREBAY_INLINE typename Row<T>::Values load_row(const T* row, std::size_t n) {
+  if (n == lanes<T>) return load<typename Row<T>::Values>(row);
+  typename Row<T>::Values v{};
+  for (std::size_t x = 0; x < n; x += edge)
+    for (std::size_t i = 0; i < edge; ++i)
+      v[x + i] = row[x + padding[n - x < edge ? n - x : edge][i]];
+  return v;
 }
 
 template <typename T>
-FOREBAY_INLINE void store_block(const typename Row<T>::Values (&rows)[edge][edge], const Grid& grid,
-                                std::size_t nz, std::size_t ny, std::size_t nx, T* values) {
+FOREBAY_INLINE void load_blocks(const T* values, const Grid<T>& grid, std::size_t nz,
+                                std::size_t ny, std::size_t nx, Values<T>& rows) {
+#pragma GCC unroll 4
+  for (std::size_t z = 0; z < edge; ++z)
+#pragma GCC unroll 4
+    for (std::size_t y = 0; y < edge; ++y)
+      rows[z][y] = load_row<T>(values + (padding[nz][z] * grid.ny + padding[ny][y]) * grid.nx, nx);
+}
+
+template <typename T>
+FOREBAY_INLINE void store_blocks(const Values<T>& rows, const Grid<T>& grid, std::size_t nz,
+                                 std::size_t ny, std::size_t nx, T* values) {
   for (std::size_t z = 0; z < nz; ++z) {
     for (std::size_t y = 0; y < ny; ++y) {
       T* const row = values + (z * grid.ny + y) * grid.nx;
-      if (nx == edge)
+      if (nx == lanes<T>)
         store(row, rows[z][y]);
       else
         for (std::size_t x = 0; x < nx; ++x) row[x] = rows[z][y][x];
@@ -551,55 +669,55 @@ FOREBAY_INLINE void store_block(const typename Row<T>::Values (&rows)[edge][edge
   }
 }
 
+// `back`: what decoding gives, if it is not null.
 template <typename T>
-std::size_t compress(const T* values, const Grid& grid, int least_exponent, std::byte* out) {
+std::size_t compress(const T* values, const Grid<T>& grid, int least_exponent, std::byte* out,
+                     T* back) {
   Writer to(out);
-  typename Row<T>::Values rows[edge][edge];
-  grid.each_block([&](std::size_t at, std::size_t nz, std::size_t ny, std::size_t nx) {
-    load_block(values + at, grid, nz, ny, nx, rows);
-    put_block<T>(to, rows, least_exponent);
+  grid.each([&](std::size_t at, std::size_t nz, std::size_t ny, std::size_t nx) {
+    Values<T> blocks;
+    load_blocks<T>(values + at, grid, nz, ny, nx, blocks);
+    const Cut<T> cut = cut_of<T>(blocks, least_exponent);
+    if (cut.any) {
+      Rows<T> rows;
+      to_integers<T>(blocks, cut, rows);
+      put_blocks<T>(to, cut, rows, blocks_of(nx));
+      if (back != nullptr) round_blocks<T>(rows, cut, blocks);
+    } else {
+      to.put(0, blocks_of(nx));
+      std::memset(blocks, 0, sizeof blocks);
+    }
+    if (back != nullptr) store_blocks<T>(blocks, grid, nz, ny, nx, back + at);
     return true;
   });
   return to.finish();
 }
 
-template <typename T>
-void round_trip(const T* values, const Grid& grid, int least_exponent, T* out) {
-  typename Row<T>::Values rows[edge][edge];
-  grid.each_block([&](std::size_t at, std::size_t nz, std::size_t ny, std::size_t nx) {
-    load_block(values + at, grid, nz, ny, nx, rows);
-    round_block<T>(rows, least_exponent);
-    store_block(rows, grid, nz, ny, nx, out + at);
-    return true;
-  });
-}
-
 // Bits that were taken; none_fits where the stream ends before the field does.
 template <typename T>
-std::size_t decompress(const std::byte* stream, std::size_t size, T* values, const Grid& grid,
+std::size_t decompress(const std::byte* stream, std::size_t size, T* values, const Grid<T>& grid,
                        int least_exponent) {
-  // Where a block could go beyond the end, what is left is read with zeros behind it.
-  constexpr std::size_t most = most_block_bytes + look_ahead;
+  // Where blocks could go beyond the end, what is left is read with zeros behind it.
+  constexpr std::size_t most = beside<T> * most_block_bytes + look_ahead;
   std::byte tail[2 * most];
   std::size_t before = 0;
   bool at_end = false;
   Reader from(stream);
-  typename Row<T>::Values rows[edge][edge];
-  const bool whole =
-      grid.each_block([&](std::size_t at, std::size_t nz, std::size_t ny, std::size_t nx) {
-        if (!at_end && from.bits() / 8 + most > size) {
-          at_end = true;
-          before = from.bits() / 8;
-          if (before > size) return false;
-          std::memset(tail, 0, sizeof tail);
-          if (size > before) std::memcpy(tail, stream + before, size - before);
-          from.move(tail, from.bits() % 8);
-        }
-        if (at_end && from.bits() > 8 * (size - before)) return false;
-        take_block<T>(from, rows, least_exponent);
-        store_block(rows, grid, nz, ny, nx, values + at);
-        return true;
-      });
+  const bool whole = grid.each([&](std::size_t at, std::size_t nz, std::size_t ny, std::size_t nx) {
+    if (!at_end && from.bits() / 8 + most > size) {
+      at_end = true;
+      before = from.bits() / 8;
+      if (before > size) return false;
+      std::memset(tail, 0, sizeof tail);
+      if (size > before) std::memcpy(tail, stream + before, size - before);
+      from.move(tail, from.bits() % 8);
+    }
+    if (at_end && from.bits() > 8 * (size - before)) return false;
+    Values<T> blocks;
+    take_blocks<T>(from, blocks, blocks_of(nx), least_exponent);
+    store_blocks<T>(blocks, grid, nz, ny, nx, values + at);
+    return true;
+  });
   const std::size_t bits = 8 * before + from.bits();
   return whole && bits <= 8 * size ? bits : none_fits;
 }
@@ -616,7 +734,15 @@ std::size_t decompress(const std::byte* stream, std::size_t size, T* values, con
 namespace forebay::zfp_blocks {
 namespace {
 
-Grid grid_of(const ZfpField& field) { return {field.shape[0], field.shape[1], field.shape[2]}; }
+template <typename T>
+Grid<T> grid_of(const ZfpField& field) {
+  return {field.shape[0], field.shape[1], field.shape[2]};
+}
+
+template <typename T>
+T* values_of(std::byte* bytes) {
+  return reinterpret_cast<T*>(bytes);
+}
 
 // libzfp's words may have 8 to 64 bits; on a little-endian machine only the size shows it.
 std::size_t whole_words(std::size_t bits) {
@@ -636,35 +762,25 @@ bool can(const ZfpField& field, const ZfpMode& mode) {
   return has && mode.kind == ZfpMode::Kind::accuracy && field.shape.size() == 3;
 }
 
-std::size_t compress(const ZfpField& field, double tolerance, std::span<std::byte> out) {
+std::size_t compress(const ZfpField& field, double tolerance, std::span<std::byte> out,
+                     std::byte* back) {
   const int least = least_exponent_of(tolerance);
-  const Grid grid = grid_of(field);
-  return whole_words(
-      field.type == Type::float32
-          ? compress(reinterpret_cast<const float*>(field.values), grid, least, out.data())
-          : compress(reinterpret_cast<const double*>(field.values), grid, least, out.data()));
-}
-
-void round_trip(const ZfpField& field, double tolerance, std::byte* to) {
-  const int least = least_exponent_of(tolerance);
-  const Grid grid = grid_of(field);
-  if (field.type == Type::float32)
-    round_trip(reinterpret_cast<const float*>(field.values), grid, least,
-               reinterpret_cast<float*>(to));
-  else
-    round_trip(reinterpret_cast<const double*>(field.values), grid, least,
-               reinterpret_cast<double*>(to));
+  const auto by = [&]<typename T>(T*) {
+    return compress<T>(values_of<T>(field.values), grid_of<T>(field), least, out.data(),
+                       values_of<T>(back));
+  };
+  return whole_words(field.type == Type::float32 ? by(values_of<float>(nullptr))
+                                                 : by(values_of<double>(nullptr)));
 }
 
 std::optional<std::size_t> decompress(std::span<const std::byte> stream, const ZfpField& field,
                                       double tolerance) {
   const int least = least_exponent_of(tolerance);
-  const Grid grid = grid_of(field);
-  const std::size_t used = field.type == Type::float32
-                               ? decompress(stream.data(), stream.size(),
-                                            reinterpret_cast<float*>(field.values), grid, least)
-                               : decompress(stream.data(), stream.size(),
-                                            reinterpret_cast<double*>(field.values), grid, least);
+  const auto by = [&]<typename T>(T* values) {
+    return decompress<T>(stream.data(), stream.size(), values, grid_of<T>(field), least);
+  };
+  const std::size_t used = field.type == Type::float32 ? by(values_of<float>(field.values))
+                                                       : by(values_of<double>(field.values));
   if (used == none_fits) return {};
   return whole_words(used);
 }
@@ -676,8 +792,7 @@ std::optional<std::size_t> decompress(std::span<const std::byte> stream, const Z
 namespace forebay::zfp_blocks {
 
 bool can(const ZfpField&, const ZfpMode&) { return false; }
-std::size_t compress(const ZfpField&, double, std::span<std::byte>) { return 0; }
-void round_trip(const ZfpField&, double, std::byte*) {}
+std::size_t compress(const ZfpField&, double, std::span<std::byte>, std::byte*) { return 0; }
 std::optional<std::size_t> decompress(std::span<const std::byte>, const ZfpField&, double) {
   return {};
 }

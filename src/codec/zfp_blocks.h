@@ -21,9 +21,8 @@ namespace forebay::zfp_blocks {
 bool can(const ZfpField& field, const ZfpMode& mode);
 
 /// As zfp_compress_to(), of what can() is true.
-std::size_t compress(const ZfpField& field, double tolerance, std::span<std::byte> out);
-/// As zfp_round_to(): no bits are written or read for it.
-void round_trip(const ZfpField& field, double tolerance, std::byte* to);
+std::size_t compress(const ZfpField& field, double tolerance, std::span<std::byte> out,
+                     std::byte* back);
 /// Reads a stream of any bytes, and none beyond it. Returns how many of them it took, in whole
 /// words; nothing where it would have needed more.
 std::optional<std::size_t> decompress(std::span<const std::byte> stream, const ZfpField& field,

@@ -17,7 +17,7 @@ template <typename T>
 struct ZfpBlocks : testing::Test {
   static constexpr Type type = sizeof(T) == 4 ? Type::float32 : Type::float64;
   std::vector<std::size_t> shape;
-  std::vector<T> values;
+  std::vector<T> values, rounded;
   ScratchBuffer scratch;
 
   ZfpField field(std::vector<T>& of) const {
@@ -27,7 +27,9 @@ struct ZfpBlocks : testing::Test {
     // In words, as zfp writes them.
     std::vector<std::uint64_t> words(zfp_capacity(field(values), mode) / 8 + 1);
     const auto bytes = std::as_writable_bytes(std::span(words));
-    const std::size_t size = zfp_compress_to(field(values), mode, bytes, way);
+    rounded.assign(values.size(), T(7));
+    const std::size_t size = zfp_compress_to(field(values), mode, bytes,
+                                             reinterpret_cast<std::byte*>(rounded.data()), way);
     return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)};
   }
   std::vector<T> back(std::span<const std::byte> stream, const ZfpMode& mode, ZfpWay way) {
@@ -68,16 +70,14 @@ TYPED_TEST(ZfpBlocks, streams_are_those_of_libzfp) {
         for (const double bound : {1e-12, 1e-6, 1e-3, 0.1, 30.0}) {
           const ZfpMode mode{ZfpMode::Kind::accuracy, bound * scale};
           const auto ours = this->stream(mode, ZfpWay::quickest);
-          ASSERT_EQ(ours, this->stream(mode, ZfpWay::library)) << seed << " " << bound;
           const auto mine = this->back(ours, mode, ZfpWay::quickest);
           const auto theirs = this->back(ours, mode, ZfpWay::library);
           ASSERT_EQ(std::memcmp(mine.data(), theirs.data(), mine.size() * sizeof mine[0]), 0)
               << seed << " " << bound;
           for (const ZfpWay way : {ZfpWay::quickest, ZfpWay::library}) {
-            std::vector<TypeParam> rounded(mine.size(), TypeParam(7));
-            zfp_round_to(this->field(this->values), mode,
-                         reinterpret_cast<std::byte*>(rounded.data()), this->scratch, way);
-            ASSERT_EQ(std::memcmp(mine.data(), rounded.data(), mine.size() * sizeof mine[0]), 0)
+            ASSERT_EQ(ours, this->stream(mode, way)) << seed << " " << bound;
+            ASSERT_EQ(std::memcmp(mine.data(), this->rounded.data(), mine.size() * sizeof mine[0]),
+                      0)
                 << seed << " " << bound;
           }
         }

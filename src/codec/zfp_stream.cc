@@ -98,26 +98,16 @@ Count zfp_most_bytes(Type type, std::span<const std::size_t> shape) {
 }
 
 std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out,
-                            ZfpWay way) {
+                            std::byte* back, ZfpWay way) {
   if (way == ZfpWay::quickest && zfp_blocks::can(field, mode))
-    return zfp_blocks::compress(field, mode.parameter, out);
+    return zfp_blocks::compress(field, mode.parameter, out, back);
   Run run(field, mode);
   run.attach(out);
-  return zfp_compress(run.stream.get(), run.field.get());
-}
-
-void zfp_round_to(const ZfpField& field, const ZfpMode& mode, std::byte* to, ScratchBuffer& scratch,
-                  ZfpWay way) {
-  if (way == ZfpWay::quickest && zfp_blocks::can(field, mode))
-    return zfp_blocks::round_trip(field, mode.parameter, to);
-  Run run(field, mode);
-  const auto stream = scratch.reserve(run.capacity());
-  run.attach(stream);
-  const bool made = zfp_compress(run.stream.get(), run.field.get()) != 0;
-  zfp_field_set_pointer(run.field.get(), to);
+  const std::size_t size = zfp_compress(run.stream.get(), run.field.get());
+  if (size == 0 || back == nullptr) return size;
+  zfp_field_set_pointer(run.field.get(), back);
   zfp_stream_rewind(run.stream.get());
-  if (!made || zfp_decompress(run.stream.get(), run.field.get()) == 0)
-    throw Error(Errc::einternal, "zfp does not read what it wrote");
+  return zfp_decompress(run.stream.get(), run.field.get()) != 0 ? size : 0;
 }
 
 void zfp_order_words(std::span<std::byte> stream) {

@@ -39,15 +39,11 @@ Count zfp_most_bytes(Type type, std::span<const std::size_t> shape);
 
 /// Writes the stream into `out`, of zfp_capacity() bytes, aligned for any element; returns its
 /// size, 0 where zfp fails. The words are the machine's: decompress_in_place() takes them so, and
-/// order_words() makes them a file's. Errc::enomem.
+/// order_words() makes them a file's. `back`, if it is not null, gets as many values: those that
+/// decoding gives. Errc::enomem.
 std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out,
-                            ZfpWay way = ZfpWay::quickest);
+                            std::byte* back = nullptr, ZfpWay way = ZfpWay::quickest);
 void zfp_order_words(std::span<std::byte> stream);
-
-/// The values that decoding gives of the stream that zfp_compress_to() makes, into `to`, as many;
-/// quicker than both where codec/zfp_blocks can. Errc::enomem.
-void zfp_round_to(const ZfpField& field, const ZfpMode& mode, std::byte* to, ScratchBuffer& scratch,
-                  ZfpWay way = ZfpWay::quickest);
 
 /// Reads back what zfp_compress_to() has just written. False where zfp fails.
 bool zfp_decompress_in_place(const ZfpField& field, const ZfpMode& mode,

@@ -127,7 +127,6 @@ class ChunkedLayout : public HeapPart {
   void note_range(const Request& write, ValueRanges& ranges);
   void write_and_publish(Operation& op, ValueRanges ranges);
   void plan(Operation& op, bool write);
-  void distribute(Operation& op, std::span<const Access> mine);
   void note_owners(const Operation& op, const CostOf& cost);
   /// What becomes of an operation's chunks: an entry for each part of each chunk.
   struct Entries {

@@ -6,11 +6,9 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
-#include "comm/message_bytes.h"
 #include "layout/chunked/balance.h"
 #include "layout/chunked/chunked.h"
-#include "layout/patches/planning.h"
-#include "plan/patch_owners.h"
+#include "layout/chunked/deal_patches.h"
 
 namespace forebay::chunked {
 
@@ -140,9 +138,8 @@ void ChunkedLayout::plan(Operation& op, bool write) {
     adopt_chunks(op, plan_at_homes(comm_, mine, cost), mine, comm_.rank());
   }
   find_chunks_of_touches(op);
-  if (write && std::any_of(op.chunks.begin(), op.chunks.end(),
-                           [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; }))
-    distribute(op, mine);
+  const auto is_patch = [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; };
+  if (write && std::ranges::any_of(op.chunks, is_patch)) deal_patches(comm_, op, mine, is_patch);
   note_owners(op, cost);
   for (PlannedChunk& c : op.chunks) {
     // Put together from what is there already, where its owner's node shares it.
@@ -166,53 +163,6 @@ void ChunkedLayout::plan(Operation& op, bool write) {
                           comm_.size(), limits);
   most_rounds_ = std::max<std::int64_t>(most_rounds_, op.rounds);
   op.sort_by_round();
-}
-
-// Patches are dealt out evenly (plan/patch_distribution.h); chunks of other variables keep their
-// owners.
-void ChunkedLayout::distribute(Operation& op, std::span<const Access> mine) {
-  // Of so many parts a rank plans for all in a few milliseconds, where it would meet the others
-  // some twenty times otherwise.
-  constexpr std::size_t few = 1 << 14;
-  const auto is_patch = [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; };
-  if (op.knows_all_accesses && op.accesses.size() + static_cast<std::size_t>(comm_.size()) <= few) {
-    std::vector<std::vector<PatchPart>> of(static_cast<std::size_t>(comm_.size()));
-    for (const ChunkAccess& a : op.accesses)
-      if (is_patch(op.chunks[a.chunk]))
-        of[static_cast<std::size_t>(a.rank)].push_back({static_cast<Count>(a.chunk), a.bytes});
-    const auto parts_of = [&](Rank r, auto& parts) { parts = of[static_cast<std::size_t>(r)]; };
-    const PatchOwners plan = forebay::distribute(comm_.size(), std::ssize(op.chunks), parts_of);
-    return take_owners(op, plan.owners);
-  }
-  struct Owned {
-    std::int64_t chunk, local, shared;
-  };
-  std::vector<PatchPart> parts;
-  std::size_t at = 0;
-  for (const Access& a : mine) {
-    while (op.chunks[at].var != a.var || op.chunks[at].id != a.id) ++at;
-    if (is_patch(op.chunks[at])) parts.push_back({static_cast<Count>(at), a.bytes});
-  }
-  std::vector<Owned> owned;
-  auto part = parts.begin();
-  for (const PatchVerdict& v : patches::distribute_patches(comm_, parts)) {
-    while (part != parts.end() && part->patch < v.patch) ++part;
-    if (v.owner != comm_.rank()) continue;
-    const bool has_part = part != parts.end() && part->patch == v.patch;
-    owned.push_back({v.patch, has_part ? part->bytes : 0, has_part && v.parts == 1 ? 0 : 1});
-  }
-  std::vector<std::int64_t> sizes;
-  const auto all = comm_.all_gather_bytes(std::as_bytes(std::span(owned)), sizes);
-  std::span<const std::byte> rest(all);
-  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-    for (std::int64_t left = sizes[rank]; left > 0; left -= std::int64_t{sizeof(Owned)}) {
-      const auto told = take<Owned>(rest);
-      PlannedChunk& c = op.chunks[static_cast<std::size_t>(told.chunk)];
-      c.owner = static_cast<Rank>(rank);
-      c.local = told.local;
-      c.shared = told.shared != 0;
-    }
-  }
 }
 
 // For the report.
