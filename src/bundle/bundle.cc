@@ -352,12 +352,14 @@ void Bundle::write_by_layout() {
   const Topology& topology = Topology::of(comm_, options_.ranks_per_node);
   if (topology.node_of(0) == topology.my_node()) expect_members();
   const auto codes = Dataset::write_by_layout(comm_, files, closed, report_);
-  for (std::size_t f = 0; f < files.size(); ++f) {
-    if (codes[f] != 0) continue;  // told by what follows
+  // What could not be made visible its close tries again, and tells of.
+  for (std::size_t f = 0; f < files.size(); ++f)
     for (Closed& member : closed_)
-      member.written = member.written || member.dataset.get() == files[f];
-    last_.encoded.push_back(files[f]->path());
-  }
+      member.written = member.written || (codes[f] == 0 && member.dataset.get() == files[f]);
+  attempt_to([&] {
+    for (std::size_t f = 0; f < files.size(); ++f)
+      if (codes[f] == 0) last_.encoded.push_back(files[f]->path());
+  });
 }
 
 void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
