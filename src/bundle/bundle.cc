@@ -48,9 +48,10 @@ BundleOptions bundle_options(const Method& method) {
 
 std::string BundleRecord::json(const std::string& bundle) const {
   using Json = nlohmann::ordered_json;
-  Json all{{"bundle", bundle},       {"scheme", name_of(plan.scheme)}, {"why", why},
-           {"ranks", plan.ranks},    {"predicted_seconds", predicted}, {"seconds", seconds},
-           {"files", Json::array()}, {"encoded_together", encoded}, {"one_after_another", apart}};
+  Json all{
+      {"bundle", bundle},       {"scheme", name_of(plan.scheme)}, {"why", why},
+      {"ranks", plan.ranks},    {"predicted_seconds", predicted}, {"seconds", seconds},
+      {"files", Json::array()}, {"encoded_together", encoded},    {"one_after_another", apart}};
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::size_t f = numbers[i];
     const BundleGroup& group = plan.group(f);

@@ -170,7 +170,7 @@ std::string write_bundle(const Program& program, int ranks, const HintMap& hints
   return plan;
 }
 
-/// All values of a file, by variable.
+/// All values of a file, by variable, and behind each how it is cut.
 std::vector<std::vector<std::int32_t>> values_of(const std::string& path) {
   std::vector<std::vector<std::int32_t>> all;
   auto ds = Dataset::open(Comm(), path, false, {});
@@ -187,6 +187,8 @@ std::vector<std::vector<std::int32_t>> values_of(const std::string& path) {
     list[0].elements = std::ssize(values);
     list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
     ds->execute(list, true);
+    if (const auto& chunking = schema.vars[v].chunking)
+      all.emplace_back(chunking->shape.begin(), chunking->shape.end());
   }
   ds->close();
   return all;
@@ -231,9 +233,10 @@ TEST_P(BundleSchemes, chunks_of_all_members_are_one_operation) {
     program.chunked = true;
     write_apart(program, ranks);
     for (const char* node : {"0", "1", "2"}) {
-      const std::string plan = write_bundle(
-          program, ranks, {{"ranks_per_node", node}, {"buffer_limit", seed % 2 ? "64m" : "8k"},
-                           {"bundle_memory", "1m"}});
+      const std::string plan = write_bundle(program, ranks,
+                                            {{"ranks_per_node", node},
+                                             {"buffer_limit", seed % 2 ? "64m" : "8k"},
+                                             {"bundle_memory", "1m"}});
       jointly += plan.find("\"encoded_together\":[\"") != std::string::npos;
       for (int f = 0; f < program.files; ++f)
         ASSERT_EQ(values_of(path_of("bundle", f)), values_of(path_of("apart", f)))

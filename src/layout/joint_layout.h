@@ -13,9 +13,9 @@ namespace forebay {
 class JointLayout {
  public:
   struct Share {
-    JointLayout* layout;         ///< of one file; all are of the same kind
-    std::span<Request> writes;   ///< of this rank
-    bool last = false;           ///< none follow: see ApartPart::publish_last
+    JointLayout* layout;        ///< of one file; all are of the same kind
+    std::span<Request> writes;  ///< of this rank
+    bool last = false;          ///< none follow: see ApartPart::publish_last
   };
   virtual ~JointLayout() = default;
   /// Collective over `comm`, which has the ranks of all files in their order. Carries out all

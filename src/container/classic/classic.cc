@@ -102,8 +102,7 @@ class ClassicContainer::Dispatch : public Layout {
     return file_.any_begun() ? nullptr : file_.canonical_->extents_of(writes);
   }
   ForJoint for_joint(std::span<Request> writes) override {
-    if (file_.parts_.size() != 1 || !file_.any_begun() || file_.file_.has_weak_caches())
-      return {};
+    if (file_.parts_.size() != 1 || !file_.any_begun() || file_.file_.has_weak_caches()) return {};
     ForJoint its = file_.parts_[0].part->for_joint({});
     if (!its.layout) return {};
     const auto others = std::stable_partition(

@@ -68,9 +68,8 @@ void ChunkedLayout::settle_shapes(const Comm& comm, std::span<const FileWrites> 
   std::vector<std::int64_t> values;
   for (const Open& each : open) {
     const auto& [blocks, scattered] = each.pattern;
-    facts.push_back(blocks.empty() && !scattered
-                        ? AccessFacts(each.var().ndims())
-                        : describe_access(each.var(), blocks, scattered));
+    facts.push_back(blocks.empty() && !scattered ? AccessFacts(each.var().ndims())
+                                                 : describe_access(each.var(), blocks, scattered));
     const auto its = facts.back().values();
     values.insert(values.end(), its.begin(), its.end());
   }

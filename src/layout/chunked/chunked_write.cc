@@ -313,8 +313,9 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
           note(attempt_to([&] { gathered->gather(window); }));
         }
         note(behind.wait());
-        note(attempt_to(
-            [&] { behind.start({{&chunk_io(), gathered->runs(window)}}, last || later); }));
+        note(attempt_to([&] {
+          behind.start({{&chunk_io(), gathered->runs(window)}}, last || later);
+        }));
       }
     } else if (!lost)
       note(attempt_to(
@@ -552,8 +553,7 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
       e.file = files_ && !files_->balanced() ? files_->file_of(op.chunks[i].owner) : 0;
     }
     VarId var = op.chunks[i].var;
-    if (auto& owners = file_of(var).owners_)
-      owners->note(var, op.chunks[i].id, op.chunks[i].owner);
+    if (auto& owners = file_of(var).owners_) owners->note(var, op.chunks[i].id, op.chunks[i].owner);
   }
   if (files_ && files_->balanced()) choose_files(op, round, entries);
   const auto place = [&](std::uint32_t chunk, Entry& e) {

@@ -58,7 +58,6 @@ void ChunkedLayout::write_all(const Comm& comm, std::span<const Share> shares, R
       its.packed = r.packed;
       its.element_size = r.element_size;
       its.swap = r.swap;
-      its.sequence = r.sequence;
     }
     variables += std::ssize(file.schema_.vars);
     if (variables > std::numeric_limits<VarId>::max())
