@@ -138,7 +138,8 @@ std::string path_of(const std::string& kind, int file) {
 void write_apart(const Program& program, int ranks) {
   run_as_threads(ranks, [&](const Comm& comm) {
     for (int f = 0; f < program.files; ++f) {
-      auto ds = Dataset::create(comm, path_of("apart", f), 5, false, {{"stage", "direct"}});
+      const HintMap hints{{"stage", "direct"}, {"chunk_bytes", "2k"}};
+      auto ds = Dataset::create(comm, path_of("apart", f), 5, false, hints);
       program.define(*ds, f);
       for (const Piece& piece : program.pieces)
         if (piece.file == f) program.write(*ds, piece, comm.rank(), comm.size());
@@ -236,7 +237,8 @@ TEST_P(BundleSchemes, chunks_of_all_members_are_one_operation) {
       const std::string plan = write_bundle(program, ranks,
                                             {{"ranks_per_node", node},
                                              {"buffer_limit", seed % 2 ? "64m" : "8k"},
-                                             {"bundle_memory", "1m"}});
+                                             {"bundle_memory", "1m"},
+                                             {"chunk_bytes", "2k"}});
       jointly += plan.find("\"encoded_together\":[\"") != std::string::npos;
       for (int f = 0; f < program.files; ++f)
         ASSERT_EQ(values_of(path_of("bundle", f)), values_of(path_of("apart", f)))
