@@ -8,9 +8,9 @@
 // files at once, and behind all values: until then a new file has a length of 0 or begins with
 // zeros, and an opened one tells of what it had.
 //
-// The joint operation leaves out what it does not serve (a layout that is not canonical, another
-// transport, a file that failed): that is written as if there were no bundle, one file after the
-// other. So nothing is lost by trying, and errors are those of each file.
+// Members in chunks are one operation of their layout's (layout/joint_layout.h). What neither
+// serves (another layout or transport, a file that failed) is written as if there were no bundle,
+// one file after the other. So nothing is lost by trying, and errors are those of each file.
 #pragma once
 
 #include <array>

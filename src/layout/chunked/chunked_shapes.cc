@@ -90,6 +90,7 @@ void ChunkedLayout::settle_shapes(const Comm& comm, std::span<const FileWrites> 
   }
   comm.all_reduce(holds, Reduce::min);
   std::vector<ChunkStore::Changed> stores;
+  stores.reserve(files.size());
   for (const FileWrites& each : files) stores.push_back({&each.file->store_});
   ChunkStore::change(comm, stores, [&]() -> std::optional<Error> {
     for (std::size_t i = 0; i < open.size(); ++i) {

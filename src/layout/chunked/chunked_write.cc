@@ -35,7 +35,7 @@ class WriteBehind {
   ~WriteBehind() {
     if (thread_.joinable()) thread_.join();
   }
-  void start(std::vector<std::pair<ExtentIo*, std::vector<Extent>>> extents, bool alone) {
+  void start(std::vector<std::pair<ExtentIo*, std::vector<Extent>>>&& extents, bool alone) {
     writes_.clear();
     for (auto& [io, its] : extents)
       if (!its.empty()) writes_.push_back({io, ListStream(std::move(its))});

@@ -24,6 +24,7 @@ ChunkedLayout& ChunkedLayout::file_of(VarId& var) {
 std::vector<ChunkStore::Changed> ChunkedLayout::changed_stores() {
   if (joined_.empty()) return {{&store_}};
   std::vector<ChunkStore::Changed> all;
+  all.reserve(joined_.size());
   for (const Joined& its : joined_) all.push_back({&its.file->store_, its.last});
   return all;
 }
