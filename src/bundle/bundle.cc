@@ -48,9 +48,10 @@ BundleOptions bundle_options(const Method& method) {
 
 std::string BundleRecord::json(const std::string& bundle) const {
   using Json = nlohmann::ordered_json;
-  Json all{{"bundle", bundle},       {"scheme", name_of(plan.scheme)}, {"why", why},
-           {"ranks", plan.ranks},    {"predicted_seconds", predicted}, {"seconds", seconds},
-           {"files", Json::array()}, {"one_after_another", apart}};
+  Json all{
+      {"bundle", bundle},       {"scheme", name_of(plan.scheme)}, {"why", why},
+      {"ranks", plan.ranks},    {"predicted_seconds", predicted}, {"seconds", seconds},
+      {"files", Json::array()}, {"encoded_together", encoded},    {"one_after_another", apart}};
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::size_t f = numbers[i];
     const BundleGroup& group = plan.group(f);
@@ -247,7 +248,8 @@ void Bundle::complete(bool later) {
     report_ = {};
     messages_in_ = 0;
     settle();
-    // Where it fails as a whole, each file is written for itself.
+    // Where they fail as a whole, each file is written for itself.
+    attempt_together(comm_, [&] { write_by_layout(); });
     const auto apart = attempt_together(comm_, [&] { write_jointly(waiting(), later); });
     if (apart) note_apart(*apart);
     attempt_together(comm_, [&] { print_record(); });
@@ -314,8 +316,8 @@ void Bundle::note_lost(const Member& member, const Error& error) {
 
 void Bundle::note_apart(const Error& why) {
   attempt_to([&] {
-    last_ = {};
     last_.why = "not jointly: " + why.message();
+    last_.apart.clear();
     for (Dataset* member : waiting()) last_.apart.push_back(member->path());
   });
 }
@@ -323,7 +325,7 @@ void Bundle::note_apart(const Error& why) {
 // Numbers of the joint operation alone: what files do for themselves stands in their reports.
 void Bundle::print_record() {
   if (report_to_.empty()) return;
-  const bool any = !last_.files.empty() || !last_.apart.empty();
+  const bool any = !last_.files.empty() || !last_.encoded.empty() || !last_.apart.empty();
   if (!any) return;
   const ReportSummary summary = summarize(comm_, report_);
   const std::int64_t most_in = comm_.all_reduce(messages_in_, Reduce::max);
@@ -334,6 +336,31 @@ void Bundle::print_record() {
                                   std::array{summary.max.counters[i], summary.sum.counters[i]});
   last_.most_messages_in = most_in;
   append_to_report(report_to_, last_.json(name_) + "\n");
+}
+
+// Members in chunks, as far as there are several.
+void Bundle::write_by_layout() {
+  std::vector<Dataset*> files;
+  std::vector<bool> closed;
+  for (Dataset* file : waiting()) {
+    if (options_.scheme == BundleScheme::off || !file->may_wait_for_layout()) continue;
+    files.push_back(file);
+    closed.push_back(std::any_of(closed_.begin(), closed_.end(), [&](const Closed& member) {
+      return member.dataset.get() == file;
+    }));
+  }
+  if (files.size() < 2) return;
+  const Topology& topology = Topology::of(comm_, options_.ranks_per_node);
+  if (topology.node_of(0) == topology.my_node()) expect_members();
+  const auto codes = Dataset::write_by_layout(comm_, files, closed, report_);
+  // What could not be made visible its close tries again, and tells of.
+  for (std::size_t f = 0; f < files.size(); ++f)
+    for (Closed& member : closed_)
+      member.written = member.written || (codes[f] == 0 && member.dataset.get() == files[f]);
+  attempt_to([&] {
+    for (std::size_t f = 0; f < files.size(); ++f)
+      if (codes[f] == 0) last_.encoded.push_back(files[f]->path());
+  });
 }
 
 void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {

@@ -8,9 +8,9 @@
 // files at once, and behind all values: until then a new file has a length of 0 or begins with
 // zeros, and an opened one tells of what it had.
 //
-// The joint operation leaves out what it does not serve (a layout that is not canonical, another
-// transport, a file that failed): that is written as if there were no bundle, one file after the
-// other. So nothing is lost by trying, and errors are those of each file.
+// Members in chunks are one operation of their layout's (layout/joint_layout.h). What neither
+// serves (another layout or transport, a file that failed) is written as if there were no bundle,
+// one file after the other. So nothing is lost by trying, and errors are those of each file.
 #pragma once
 
 #include <array>
@@ -58,6 +58,7 @@ struct FileSeconds {
 struct BundleRecord {
   std::vector<std::string> files;    ///< that were written in one operation
   std::vector<std::size_t> numbers;  ///< of those, in the plan
+  std::vector<std::string> encoded;  ///< in one of their layout's: chunks
   std::vector<std::string> apart;    ///< and one after another
   BundlePlan plan;                   ///< of all that were to be
   std::vector<FileSeconds> times;    ///< of the same, once they are written
@@ -161,6 +162,7 @@ class Bundle final : public WritesTogether {
   void leave_under_way(std::unique_ptr<JointWrite> write);
   Member take_open(const Dataset* dataset);
   std::vector<Dataset*> waiting() const;
+  void write_by_layout();
   void write_jointly(std::span<Dataset* const> files, bool later);
   void note_time(double seconds, std::span<const std::int64_t> bytes);
   void end_closed();

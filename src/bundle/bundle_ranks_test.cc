@@ -58,6 +58,7 @@ struct Program {
   int files = 1;
   std::vector<int> vars;  // of each file; odd ones are records
   std::vector<Piece> pieces;
+  bool chunked = false;  // but for the third variable of each file
 
   Program(unsigned seed, int ranks, int most_files) {
     std::mt19937 random(seed);
@@ -95,8 +96,13 @@ struct Program {
     const DimId time = ds.def_dim("time", 0), x = ds.def_dim("x", elements);
     for (int v = 0; v < vars[static_cast<std::size_t>(file)]; ++v) {
       const std::string name = "v" + std::to_string(v);
-      v % 2 == 1 ? ds.def_var(name, Type::int32, std::array{time, x})
-                 : ds.def_var(name, Type::int32, std::array{x});
+      const VarId id = v % 2 == 1 ? ds.def_var(name, Type::int32, std::array{time, x})
+                                  : ds.def_var(name, Type::int32, std::array{x});
+      if (!chunked || v == 2) continue;
+      ds.set_filter(id, "zstd");
+      if (file % 2 == 1) continue;  // its shape is chosen by what is written
+      v % 2 == 1 ? ds.set_chunk(id, std::array<Count, 2>{1, 700})
+                 : ds.set_chunk(id, std::array<Count, 1>{500});
     }
     ds.enddef();
   }
@@ -132,7 +138,8 @@ std::string path_of(const std::string& kind, int file) {
 void write_apart(const Program& program, int ranks) {
   run_as_threads(ranks, [&](const Comm& comm) {
     for (int f = 0; f < program.files; ++f) {
-      auto ds = Dataset::create(comm, path_of("apart", f), 5, false, {{"stage", "direct"}});
+      const HintMap hints{{"stage", "direct"}, {"chunk_bytes", "2k"}};
+      auto ds = Dataset::create(comm, path_of("apart", f), 5, false, hints);
       program.define(*ds, f);
       for (const Piece& piece : program.pieces)
         if (piece.file == f) program.write(*ds, piece, comm.rank(), comm.size());
@@ -164,6 +171,30 @@ std::string write_bundle(const Program& program, int ranks, const HintMap& hints
   return plan;
 }
 
+/// All values of a file, by variable, and behind each how it is cut.
+std::vector<std::vector<std::int32_t>> values_of(const std::string& path) {
+  std::vector<std::vector<std::int32_t>> all;
+  auto ds = Dataset::open(Comm(), path, false, {});
+  const Schema& schema = ds->schema();
+  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
+    const bool record = schema.vars[v].is_record;
+    auto& values = all.emplace_back(
+        static_cast<std::size_t>((record ? schema.numrecs : 1) * Program::elements));
+    if (values.empty()) continue;
+    std::vector<Request> list(1);
+    list[0].var = static_cast<VarId>(v);
+    list[0].selection = record ? Subarray{{0, 0}, {schema.numrecs, Program::elements}, {}}
+                               : Subarray{{0}, {Program::elements}, {}};
+    list[0].elements = std::ssize(values);
+    list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
+    ds->execute(list, true);
+    if (const auto& chunking = schema.vars[v].chunking)
+      all.emplace_back(chunking->shape.begin(), chunking->shape.end());
+  }
+  ds->close();
+  return all;
+}
+
 class BundleSchemes : public ::testing::TestWithParam<int> {};
 
 TEST_P(BundleSchemes, each_writes_what_files_one_after_another_are) {
@@ -191,6 +222,30 @@ TEST_P(BundleSchemes, each_writes_what_files_one_after_another_are) {
   for (const char* scheme : {"auto", "joint", "bps", "lps", "ips", "balanced"})
     EXPECT_GT(jointly[scheme], 0) << scheme;
   EXPECT_EQ(jointly["off"], 0);
+}
+
+// Several operations of a file, over each other too, empty ranks, variables that are not chunked,
+// shapes that are chosen, records, and rounds, as there is little memory.
+TEST_P(BundleSchemes, chunks_of_all_members_are_one_operation) {
+  const int ranks = GetParam();
+  int jointly = 0;
+  for (unsigned seed = 10; seed < 18; ++seed) {
+    Program program(seed, ranks, 6);
+    program.chunked = true;
+    write_apart(program, ranks);
+    for (const char* node : {"0", "1", "2"}) {
+      const std::string plan = write_bundle(program, ranks,
+                                            {{"ranks_per_node", node},
+                                             {"buffer_limit", seed % 2 ? "64m" : "8k"},
+                                             {"bundle_memory", "1m"},
+                                             {"chunk_bytes", "2k"}});
+      jointly += plan.find("\"encoded_together\":[\"") != std::string::npos;
+      for (int f = 0; f < program.files; ++f)
+        ASSERT_EQ(values_of(path_of("bundle", f)), values_of(path_of("apart", f)))
+            << ranks << " ranks, " << node << " a node, seed " << seed << ", file " << f << plan;
+    }
+  }
+  EXPECT_GT(jointly, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(, BundleSchemes, ::testing::Values(1, 2, 3, 4, 7));
@@ -941,7 +996,8 @@ TEST(Bundles, members_of_all_layouts_are_completed) {
   });
 }
 
-// Their ranks' common buffers are those that the member before had, with its values in them.
+// Their ranks' common buffers are those that somebody had before, with values in them. So few
+// chunks have no journal: else those of a bundle have none, being published once, at their close.
 TEST(Bundles, chunked_members_are_byte_for_byte_what_files_apart_are) {
   constexpr int files = 4;
   for (const char* per_node : {"0", "2"}) {
@@ -952,7 +1008,7 @@ TEST(Bundles, chunked_members_are_byte_for_byte_what_files_apart_are) {
         for (int f = 0; f < files; ++f) {
           Simple one(comm, path_of(together ? "together" : "alone", f), hints);
           if (together) EXPECT_TRUE(bundle.add(*one.ds));
-          one.each = 10 + 100 * (files - f);
+          one.each = 10 + 5 * (files - f);
           one.beyond = 3 * f;
           one.define(true);
           one.put(5 + f);
@@ -1088,6 +1144,66 @@ TEST(Bundles, another_file_of_a_members_name_is_not_written_to) {
     attempt_to([&] { bundle.tell(); });  // an error, where a rank had to open it
   });
   EXPECT_EQ(content(path_of("a", 12)), other);
+}
+
+// Each has one chunk, which one rank encodes, by itself where files go one after another.
+TEST(Bundles, members_of_one_chunk_are_encoded_by_all_ranks) {
+  constexpr int files = 4;
+  const std::string report = folder() + "/encoded.json";
+  ::setenv("FOREBAY_REPORT", ("json:" + report).c_str(), 1);
+  run_as_threads(files, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm, files);
+    for (int f = 0; f < files; ++f) {
+      Simple one(comm, path_of("one", f), {{"layout", "chunked"}});
+      EXPECT_TRUE(bundle.add(*one.ds));
+      one.each = 500;
+      one.define();
+      one.put(f);
+      bundle.close(std::move(one.ds));
+    }
+    if (!comm.is_root()) return;
+    const std::string told = bundle.plan_json();
+    EXPECT_NE(told.find("\"chunks_encoded\":{\"max\":1,\"sum\":4}"), std::string::npos) << told;
+  });
+  ::unsetenv("FOREBAY_REPORT");
+}
+
+// A rank cannot write to one of them: all are written for themselves then, and that one fails.
+TEST(Bundles, a_member_in_chunks_that_fails_leaves_the_others_whole) {
+  constexpr int ranks = 3, files = 4, bad = 1;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm, files);
+    std::string told;
+    for (int f = 0; f < files; ++f) {
+      const std::string path = path_of("faulty", f);
+      Simple one(comm, path, {{"layout", "chunked"}, {"chunk_bytes", "256"}});
+      EXPECT_TRUE(bundle.add(*one.ds, file_number(path)));
+      one.each = 500;
+      one.define();
+      one.put(f + 1);
+      comm.barrier();
+      if (f == bad && comm.is_root()) {
+        std::filesystem::remove(path);
+        std::ofstream(path) << "another's";
+      }
+      comm.barrier();
+      const auto failed = attempt_to([&] { bundle.close(std::move(one.ds)); });
+      if (failed) told = failed->message();
+    }
+    EXPECT_NE(told.find(path_of("faulty", bad)), std::string::npos) << told;
+    const auto outcomes = bundle.take_outcomes();
+    ASSERT_EQ(std::ssize(outcomes), files);
+    for (int f = 0; f < files; ++f)
+      EXPECT_EQ(outcomes[static_cast<std::size_t>(f)].second != 0, f == bad) << f;
+    for (int f = 0; f < files; ++f) {
+      if (f == bad) continue;
+      Simple one(Dataset::open(comm, path_of("faulty", f), false, {}));
+      one.each = 500;
+      EXPECT_EQ(one.get(), f + 1);
+      one.ds->close();
+    }
+  });
+  EXPECT_EQ(content(path_of("faulty", bad)), "another's");
 }
 
 TEST(Bundles, an_opened_file_is_its_old_self_until_then) {

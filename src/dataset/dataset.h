@@ -264,6 +264,16 @@ class Dataset {
   static std::optional<Error> wait_for_all(const Comm& comm, std::span<Dataset* const> all);
   /// Collective. What waits is written, by this file's own means.
   void write_alone();
+  /// Local, the same on all ranks. Whether a layout has what waits that writes several files as one
+  /// operation.
+  bool may_wait_for_layout();
+  /// Collective over `comm`, which has the ranks of these files in their order, and calls itself
+  /// that of others_. What waits of such files is written and made visible. Returns of each 0, or
+  /// the code of what kept it from that: its values are written. Throws on all ranks, and
+  /// everything waits still. `closed`: no more follows.
+  static std::vector<std::int64_t> write_by_layout(const Comm& comm,
+                                                   std::span<Dataset* const> files,
+                                                   const std::vector<bool>& closed, Report& report);
   /// Local, on all ranks: closes a file that has nothing waiting, and whose size is what it should
   /// be, behind written_together(). The caller brings errors together. Not where a report is
   /// wanted: that takes all ranks.

@@ -7,6 +7,7 @@
 #include "comm/topology.h"
 #include "dataset/dataset.h"
 #include "dataset/dataset_staging.h"
+#include "layout/joint_layout.h"
 
 namespace forebay {
 
@@ -111,6 +112,57 @@ void Dataset::write_alone() {
   const auto failed = attempt_together(comm_, [&] { stage_->flush(true); });
   others_ = others;
   if (failed) throw *failed;
+}
+
+bool Dataset::may_wait_for_layout() {
+  return holding_ && holding_->operations() > 0 && container_->layout().for_joint({}).layout;
+}
+
+// Operations go in their turns: where ranks write the same bytes the later one wins.
+std::vector<std::int64_t> Dataset::write_by_layout(const Comm& comm,
+                                                   std::span<Dataset* const> files,
+                                                   const std::vector<bool>& closed,
+                                                   Report& report) {
+  std::vector<std::int64_t> numrecs, codes(files.size());
+  std::size_t turns = 0;
+  for (const Dataset* file : files) {
+    numrecs.push_back(file->schema_.numrecs);
+    turns = std::max(turns, file->holding_->operations());
+  }
+  comm.all_reduce(numrecs, Reduce::max);
+  for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = numrecs[f];
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    std::vector<JointLayout::Share> shares;
+    std::vector<std::pair<Dataset*, std::span<Request>>> others;
+    for (std::size_t f = 0; f < files.size(); ++f) {
+      HoldingStage& stage = *files[f]->holding_;
+      if (turn >= stage.operations()) continue;
+      const auto its = files[f]->container_->layout().for_joint(stage.held(turn));
+      shares.push_back({its.layout, its.writes, closed[f] && turn + 1 == stage.operations()});
+      if (its.any_others) others.emplace_back(files[f], its.others);
+    }
+    // Files have meetings of their own: a rank that has failed is found ahead of them.
+    std::optional<Error> failed;
+    if (!others.empty()) comm.meet();
+    for (const auto& [file, writes] : others)
+      keep_first(failed, attempt_together(file->comm_, [&, f = file, w = writes] {
+                   f->container_->layout().carry_out(w, true, true);
+                 }));
+    if (failed) throw *failed;
+    shares[0].layout->write_all(comm, shares, report);
+  }
+  if (comm.is_root()) {
+    for (std::size_t f = 0; f < files.size(); ++f) {
+      const auto failed = attempt_to([&] { files[f]->container_->publish_alone(); });
+      if (failed) codes[f] = to_int(failed->code());
+    }
+  }
+  comm.all_reduce(codes, Reduce::min);
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    files[f]->handed_over(numrecs[f]);
+    codes[f] == 0 ? files[f]->published(numrecs[f]) : void(files[f]->handed_over_ = false);
+  }
+  return codes;
 }
 
 std::optional<Error> Dataset::close_alone() {

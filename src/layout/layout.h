@@ -38,6 +38,8 @@ struct ByteRange {
 /// Names of variables, and which rank encoded each of their chunks last (-1: none did).
 using NamedOwners = std::vector<std::pair<std::string, std::vector<std::int32_t>>>;
 
+class JointLayout;
+
 class Layout {
  public:
   virtual ~Layout() = default;
@@ -83,6 +85,15 @@ class Layout {
   virtual std::unique_ptr<ExtentStream> extents_of(std::span<Request> /*writes*/) {
     return nullptr;
   }
+  /// Of writes those to variables of a layout that writes several files as one operation
+  /// (layout/joint_layout.h), and the others, which carry_out() carries out.
+  struct ForJoint {
+    JointLayout* layout = nullptr;  ///< the same on all ranks, or null on all: there is none
+    std::span<Request> writes, others;
+    bool any_others = false;  ///< the same on all ranks; false: `others` is empty
+  };
+  /// Local. The order of `writes` may change as carry_out() changes it.
+  virtual ForJoint for_joint(std::span<Request> /*writes*/) { return {}; }
   /// How operations were carried out and why, for the report: sentences; may be empty.
   virtual std::string reasons() const { return {}; }
   /// Who encoded what, where the report wants it.

@@ -115,6 +115,10 @@ class MemoryStage : public HoldingStage {
   void close(bool /*drop*/) override { clear(); }
 
   std::span<Request> held() override { return std::span(requests_).first(agreed()); }
+  std::span<Request> held(std::size_t operation) override {
+    const std::size_t begin = operation == 0 ? 0 : ends_[operation - 1];
+    return held().subspan(begin, ends_[operation] - begin);
+  }
   std::size_t operations() const override { return ends_.size(); }
   Count held_bytes() const override { return bytes_; }
   void forget_held() override {
@@ -243,10 +247,7 @@ class MemoryStage : public HoldingStage {
     const std::span<Request> all = held();
     std::sort(all.begin(), all.end(),
               [](const Request& a, const Request& b) { return a.sequence < b.sequence; });
-    for (std::size_t begin = 0; const std::size_t end : ends_) {
-      carry_out(all.subspan(begin, end - begin));
-      begin = end;
-    }
+    for (std::size_t i = 0; i < ends_.size(); ++i) carry_out(held(i));
   }
 
   void clear() {

@@ -149,6 +149,7 @@ class HoldingStage : public Stage {
  public:
   /// Local. What waits, in the order of calls; as many operations on all ranks.
   virtual std::span<Request> held() = 0;
+  virtual std::span<Request> held(std::size_t operation) = 0;
   virtual std::size_t operations() const = 0;
   virtual Count held_bytes() const = 0;  ///< memory that it takes on this rank
   virtual void forget_held() = 0;        ///< it is in the file

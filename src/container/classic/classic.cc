@@ -102,6 +102,14 @@ class ClassicContainer::Dispatch : public Layout {
   std::unique_ptr<ExtentStream> extents_of(std::span<Request> writes) override {
     return file_.any_begun() ? nullptr : file_.canonical_->extents_of(writes);
   }
+  ForJoint for_joint(std::span<Request> writes) override {
+    if (file_.parts_.size() != 1 || !file_.any_begun() || file_.file_.has_weak_caches()) return {};
+    ForJoint its = file_.parts_[0].part->for_joint({});
+    if (!its.layout) return {};
+    const auto others = std::stable_partition(
+        writes.begin(), writes.end(), [&](const Request& r) { return file_.keeper(var(r)); });
+    return {its.layout, {writes.begin(), others}, {others, writes.end()}, file_.has_plain_};
+  }
   bool writes_alone() const override {
     return !file_.any_begun() && file_.canonical_->writes_alone();
   }
@@ -390,13 +398,20 @@ ByteFile* ClassicContainer::values_file() {
 }
 
 void ClassicContainer::publish_alone() {
-  if (definitions_wait_) {
+  bool old = definitions_wait_;
+  each_begun_apart([&](ApartPart& part) { old |= part.header_is_old(); });
+  if (old) {
     write_header();
   } else if (schema_.record_dim()) {
     write_numrecs();
   }
   // A longer file is as it was.
   if (const Offset end = full_size(); file_.is_regular() && file_.size() < end) file_.truncate(end);
+}
+
+void ClassicContainer::published() {
+  definitions_wait_ = false;
+  each_begun_apart([](ApartPart& part) { part.header_written(); });
 }
 
 void ClassicContainer::fill_record(VarId id, Count record) {

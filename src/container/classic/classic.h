@@ -57,7 +57,7 @@ class ClassicContainer : public Container {
   void put_off_definitions(bool put_off) override { puts_off_ = put_off; }
   bool definitions_wait() const override { return definitions_wait_; }
   void publish_alone() override;
-  void published() override { definitions_wait_ = false; }
+  void published() override;
   std::string place_now() override { return file_.place_now(); }
   void moved(const std::string& path) override { file_.moved(path); }
   void expect(std::uint64_t inode) override { file_.expect(inode); }

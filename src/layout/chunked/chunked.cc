@@ -81,6 +81,7 @@ void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool coll
 }
 
 const VariableCoding& ChunkedLayout::coding(VarId var) {
+  if (ChunkedLayout& file = file_of(var); &file != this) return file.coding(var);
   auto& coding = codings_[static_cast<std::size_t>(var)];
   if (!coding) {
     coding = std::make_unique<VariableCoding>(
@@ -144,7 +145,8 @@ void ChunkedLayout::flush() {
   for (const Request& r : deferred_patterns_) cut_by[r.var] = coding(r.var).grid.shape();
   const auto failed = attempt_to([&] {
     store_.require_whole();
-    settle_shapes(deferred_patterns_);
+    const FileWrites writes[] = {{this, deferred_patterns_}};
+    settle_shapes(comm_, writes);
     agree_on_error(comm_, attempt_to([&] {
                      if (shapes_differ(cut_by))
                        deferred_.cut_again([&](VarId v) -> auto& { return coding(v).grid; });

@@ -31,6 +31,7 @@
 #include "layout/chunked/team.h"
 #include "layout/chunked/value_ranges.h"
 #include "layout/classic_part.h"
+#include "layout/joint_layout.h"
 #include "plan/chunk_read.h"
 
 namespace forebay::chunked {
@@ -59,7 +60,7 @@ struct ChunkOptions {
   std::optional<ReadPlan> read_plan;  ///< of collective reads; none: the quicker one
 };
 
-class ChunkedLayout : public HeapPart {
+class ChunkedLayout : public HeapPart, public JointLayout {
  public:
   explicit ChunkedLayout(const ClassicSite& site);
 
@@ -68,6 +69,8 @@ class ChunkedLayout : public HeapPart {
   std::string reasons() const override;
   NamedOwners owners() const override;
   ByteRange in_place(std::span<const Request> /*writes*/) const override { return {}; }
+  ForJoint for_joint(std::span<Request> writes) override;
+  void write_all(const Comm& comm, std::span<const Share> shares, Report& report) override;
 
   // definitions.cc
   HeapPart* heap() override { return apart_ ? nullptr : this; }
@@ -107,7 +110,8 @@ class ChunkedLayout : public HeapPart {
   const VariableCoding& coding(VarId var);
   /// Of a chunk's first part, which is there if any is.
   const Entry& first_entry(VarId var, Count id) {
-    return store_.table(var).get(coding(var).entry(id, 0));
+    const VariableCoding& v = coding(var);
+    return file_of(var).store_.table(var).get(v.entry(id, 0));
   }
   std::span<Request> usable(std::span<Request> requests, std::optional<Error>& refused);
   Team& team();
@@ -117,7 +121,15 @@ class ChunkedLayout : public HeapPart {
 
   // chunked_shapes.cc
   bool is_open(VarId var) const;
-  void settle_shapes(std::span<Request> requests);
+  struct FileWrites {
+    ChunkedLayout* file;
+    std::span<const Request> writes;
+  };
+  static void settle_shapes(const Comm& comm, std::span<const FileWrites> all);
+
+  // joint_write.cc
+  ChunkedLayout& file_of(VarId& var);
+  std::vector<ChunkStore::Changed> changed_stores();
 
   // chunked_write.cc
   /// The same on all ranks. Chunks may still be under way when a write returns; publish() comes
@@ -149,8 +161,10 @@ class ChunkedLayout : public HeapPart {
   std::vector<StoredChunk> encode(Operation& op, std::span<const std::uint32_t> own,
                                   const ValueRanges& ranges, const Entries& entries, Arena& arena,
                                   bool in_place);
-  std::vector<Extent> extents_of(std::span<const StoredChunk> stored,
-                                 std::span<const std::uint32_t> own, const Entries& entries) const;
+  /// Extents of a file, and what writes them.
+  using FileExtents = std::pair<ExtentIo*, std::vector<Extent>>;
+  std::vector<FileExtents> extents_of(const Operation& op, std::span<const StoredChunk> stored,
+                                      std::span<const std::uint32_t> own, const Entries& entries);
   std::vector<PlacedPart> placed_parts(const Operation& op, std::uint32_t round,
                                        std::span<const StoredChunk> stored,
                                        const Entries& entries) const;
@@ -225,6 +239,15 @@ class ChunkedLayout : public HeapPart {
   DeferredWrites deferred_;
   ValueRanges deferred_ranges_;
   std::vector<Request> deferred_patterns_;  // those to variables without a shape; without data
+
+  /// Where this is no file's, but carries out one operation for several: the files, and the first
+  /// of the numbers that variables of each have in it.
+  struct Joined {
+    ChunkedLayout* file;
+    VarId first;
+    bool last;
+  };
+  std::vector<Joined> joined_;
 
   // For the report.
   std::int64_t operations_ = 0, most_rounds_ = 0;

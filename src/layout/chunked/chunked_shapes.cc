@@ -20,70 +20,91 @@ bool ChunkedLayout::is_open(VarId var) const {
   return chunking && chunking->shape.empty();
 }
 
-void ChunkedLayout::settle_shapes(std::span<Request> requests) {
+void ChunkedLayout::settle_shapes(const Comm& comm, std::span<const FileWrites> all) {
   // Which variables are open is known to all; which of them are written now is not. Those between
   // the first and the last of them are looked at: one, where variables are written one at a time.
-  if (open_ == 0) return;
-  std::array<std::int64_t, 2> range{std::ssize(schema_.vars), 0};  // first, negative last
-  for (const Request& r : requests) {
-    if (r.elements == 0 || !is_open(r.var)) continue;
-    range[0] = std::min<std::int64_t>(range[0], r.var);
-    range[1] = std::min<std::int64_t>(range[1], -r.var);
+  std::vector<FileWrites> files;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(files),
+               [](const FileWrites& each) { return each.file->open_ > 0; });
+  if (files.empty()) return;
+  std::vector<std::int64_t> range;  // of each file: first, negative last
+  for (const auto& [file, writes] : files) {
+    std::int64_t first = std::ssize(file->schema_.vars), less_last = 0;
+    for (const Request& r : writes) {
+      if (r.elements == 0 || !file->is_open(r.var)) continue;
+      first = std::min<std::int64_t>(first, r.var);
+      less_last = std::min<std::int64_t>(less_last, -r.var);
+    }
+    range.insert(range.end(), {first, less_last});
   }
-  comm_.all_reduce(range, Reduce::min);
-  std::vector<VarId> open;
-  for (std::int64_t v = range[0]; v <= -range[1] && v < std::ssize(schema_.vars); ++v)
-    if (is_open(static_cast<VarId>(v))) open.push_back(static_cast<VarId>(v));
-  if (open.empty()) return;
-  std::map<VarId, Pattern> patterns;
-  for (const Request& r : requests) {
-    if (r.elements == 0 || !is_open(r.var)) continue;
-    Pattern& p = patterns[r.var];
-    if (const auto* sub = std::get_if<Subarray>(&r.selection)) {
-      p.blocks.push_back(sub);
-    } else {
-      p.scattered = true;
+  comm.all_reduce(range, Reduce::min);
+  struct Open {
+    ChunkedLayout* file;
+    VarId id;
+    Pattern pattern;
+    Variable& var() const { return file->schema_.vars[static_cast<std::size_t>(id)]; }
+  };
+  std::vector<Open> open;
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    const auto& [file, writes] = files[f];
+    std::map<VarId, Pattern> patterns;
+    for (const Request& r : writes) {
+      if (r.elements == 0 || !file->is_open(r.var)) continue;
+      Pattern& p = patterns[r.var];
+      if (const auto* sub = std::get_if<Subarray>(&r.selection)) {
+        p.blocks.push_back(sub);
+      } else {
+        p.scattered = true;
+      }
+    }
+    for (std::int64_t v = range[2 * f];
+         v <= -range[2 * f + 1] && v < std::ssize(file->schema_.vars); ++v) {
+      const auto id = static_cast<VarId>(v);
+      if (file->is_open(id)) open.push_back({file, id, std::move(patterns[id])});
     }
   }
+  if (open.empty()) return;
   std::vector<AccessFacts> facts;
   std::vector<std::int64_t> values;
-  for (const VarId v : open) {
-    const Variable& var = schema_.vars[static_cast<std::size_t>(v)];
-    const auto found = patterns.find(v);
-    facts.push_back(found == patterns.end()
-                        ? AccessFacts(var.ndims())
-                        : describe_access(var, found->second.blocks, found->second.scattered));
+  for (const Open& each : open) {
+    const auto& [blocks, scattered] = each.pattern;
+    facts.push_back(blocks.empty() && !scattered ? AccessFacts(each.var().ndims())
+                                                 : describe_access(each.var(), blocks, scattered));
     const auto its = facts.back().values();
     values.insert(values.end(), its.begin(), its.end());
   }
-  comm_.all_reduce(values, Reduce::min);
+  comm.all_reduce(values, Reduce::min);
   std::span<const std::int64_t> left(values);
   std::vector<std::int64_t> holds(open.size(), 1);
   for (std::size_t i = 0; i < open.size(); ++i) {
     const auto its = facts[i].values();
     std::copy_n(left.begin(), its.size(), its.begin());
     left = left.subspan(its.size());
-    const Variable& var = schema_.vars[static_cast<std::size_t>(open[i])];
-    const auto lattice = candidate_lattice(var, facts[i]);
-    const auto found = patterns.find(open[i]);
+    const auto& [blocks, scattered] = open[i].pattern;
+    const auto lattice = candidate_lattice(open[i].var(), facts[i]);
     if (lattice.empty()) {
       holds[i] = 0;
-    } else if (found != patterns.end()) {
-      holds[i] = aligned(var, lattice, found->second.blocks);
+    } else if (!blocks.empty() || scattered) {
+      holds[i] = aligned(open[i].var(), lattice, blocks);
     }
   }
-  comm_.all_reduce(holds, Reduce::min);
-  store_.change([&]() -> std::optional<Error> {
+  comm.all_reduce(holds, Reduce::min);
+  std::vector<ChunkStore::Changed> stores;
+  stores.reserve(files.size());
+  for (const FileWrites& each : files) stores.push_back({&each.file->store_});
+  ChunkStore::change(comm, stores, [&]() -> std::optional<Error> {
     for (std::size_t i = 0; i < open.size(); ++i) {
       if (!facts[i].any()) continue;
-      Variable& var = schema_.vars[static_cast<std::size_t>(open[i])];
-      ShapeChoice choice = choose_chunk_shape(var, facts[i], holds[i] != 0, options_.chunk_bytes);
-      ChunkTable& table = store_.table(open[i]);
+      ChunkedLayout& file = *open[i].file;
+      Variable& var = open[i].var();
+      ShapeChoice choice =
+          choose_chunk_shape(var, facts[i], holds[i] != 0, file.options_.chunk_bytes);
+      ChunkTable& table = file.store_.table(open[i].id);
       table.shape = var.chunking->shape = std::move(choice.shape);
       table.reason = var.chunking->reason = std::move(choice.reason);
-      store_.shape_chosen(open[i]);
-      --open_;
-      codings_[static_cast<std::size_t>(open[i])].reset();
+      file.store_.shape_chosen(open[i].id);
+      --file.open_;
+      file.codings_[static_cast<std::size_t>(open[i].id)].reset();
     }
     return std::nullopt;
   });

@@ -26,27 +26,33 @@ struct Told {
   std::uint64_t skipped = 0;
 };
 
-/// Writes extents while its caller goes on, if the transport allows.
+/// Writes extents of one file or several while its caller goes on, if the transports allow.
 class WriteBehind {
  public:
-  WriteBehind(ExtentIo& io, Report& report) : io_(io), report_(report) {}
+  explicit WriteBehind(Report& report) : report_(report) {}
   ~WriteBehind() {
     if (thread_.joinable()) thread_.join();
   }
-  void start(std::vector<Extent> extents, bool alone) {
-    ListStream& stream = stream_.emplace(std::move(extents));
-    if (stream.summary().empty()) return;
-    if (!alone && io_.ready_beside_mpi()) {
+  void start(std::vector<std::pair<ExtentIo*, std::vector<Extent>>>&& extents, bool alone) {
+    writes_.clear();
+    for (auto& [io, its] : extents)
+      if (!its.empty()) writes_.push_back({io, ListStream(std::move(its))});
+    if (writes_.empty()) return;
+    for (const Write& write : writes_) alone = alone || !write.io->ready_beside_mpi();
+    if (!alone) {
       beside_ = report_.beside();
       try {
-        thread_ = std::thread(
-            [this] { failure_ = attempt_to([&] { io_.write_beside(*stream_, beside_); }); });
+        thread_ = std::thread([this] {
+          failure_ = attempt_to([&] {
+            for (Write& write : writes_) write.io->write_beside(write.stream, beside_);
+          });
+        });
         return;
       } catch (const std::system_error&) {
         // No thread to be had: the caller waits.
       }
     }
-    io_.write(stream);
+    for (Write& write : writes_) write.io->write(write.stream);
   }
   std::optional<Error> wait() {
     if (thread_.joinable()) {
@@ -58,10 +64,13 @@ class WriteBehind {
   }
 
  private:
-  ExtentIo& io_;
+  struct Write {
+    ExtentIo* io;
+    ListStream stream;
+  };
   Report& report_;
   // The thread's alone while there is one.
-  std::optional<ListStream> stream_;
+  std::vector<Write> writes_;
   Report beside_;
   std::thread thread_;
   std::optional<Error> failure_;
@@ -77,7 +86,8 @@ void ChunkedLayout::write_together(std::span<Request> requests) {
   ValueRanges ranges;
   {
     StepTimer timer(report_, Step::plan);
-    settle_shapes(good);
+    const FileWrites writes[] = {{this, good}};
+    settle_shapes(comm_, writes);
     op.touches = find_touches(
         op.requests, op.finder, [&](VarId v) -> auto& { return coding(v).grid; });
     for (const Request& r : good) note_range(r, ranges);
@@ -102,17 +112,18 @@ void ChunkedLayout::write_and_publish(Operation& op, ValueRanges ranges) {
     if (!vars.empty()) ranges.share(comm_, vars);
   }
   const bool later = writes_later();
-  if (op.chunks.empty()) return later ? void() : store_.publish();
+  const auto stores = changed_stores();
+  if (op.chunks.empty()) return later ? void() : ChunkStore::publish(comm_, stores);
   const auto own = own_chunks(op);
   // A chunk that is put together from what is there already may be in another rank's queue.
   if (later && op.merges_unpublished)
     agree_on_error(comm_, attempt_to([&] { site_.later->drain(); }));
   Entries entries;
   prepare_rounds(op, own[0], entries);
-  store_.change([&] {
+  ChunkStore::change(comm_, stores, [&] {
     auto failed = write_rounds(op, own, ranges, entries);
     StepTimer timer(report_, Step::header);
-    return failed || later ? failed : store_.publish_changes();
+    return failed || later ? failed : ChunkStore::publish_changes(comm_, stores);
   });
 }
 
@@ -206,12 +217,13 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
                                                  const ValueRanges& ranges, Entries& entries) {
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   for (const PlannedChunk& c : op.chunks) {
-    if (c.owner != comm_.rank()) cache_.drop(c.var, c.id);
+    VarId var = c.var;
+    if (c.owner != comm_.rank()) file_of(var).cache_.drop(var, c.id);
   }
   std::optional<Error> mine, theirs;
   std::optional<Error> lost;               // this rank does not know of places what the others know
   std::optional<GatheredWrites> gathered;  // outlives what is being written
-  WriteBehind behind(chunk_io(), report_);
+  WriteBehind behind(report_);
   const bool later = writes_later();  // one thread is enough
   const auto note = [&](std::optional<Error> error) {
     if (error && !mine) mine = std::move(error);
@@ -251,11 +263,13 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
           note(attempt_to([&] { gathered->gather(window); }));
         }
         note(behind.wait());
-        note(attempt_to([&] { behind.start(gathered->runs(window), last || later); }));
+        note(attempt_to([&] {
+          behind.start({{&chunk_io(), gathered->runs(window)}}, last || later);
+        }));
       }
     } else if (!lost)
       note(attempt_to(
-          [&] { behind.start(extents_of(stored, own[round], entries), last || later); }));
+          [&] { behind.start(extents_of(op, stored, own[round], entries), last || later); }));
   }
   note(behind.wait());
   if (lost) throw *lost;  // the ranks' indices differ
@@ -263,21 +277,23 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
   for (std::size_t i = 0; i < op.chunks.size(); ++i) {
     const PlannedChunk& c = op.chunks[i];
     int part = 0;
+    VarId var = c.var;
+    ChunkedLayout& file = file_of(var);
     for (const Entry& entry : entries.of(i)) {
       if (!outcome) {
-        store_.replace(c.var, coding(c.var).entry(c.id, part++), entry);
+        file.store_.replace(var, file.coding(var).entry(c.id, part++), entry);
       } else if (entry.present()) {
-        store_.give_back(entry, later);
+        file.store_.give_back(entry, later);
       }
     }
+    if (outcome) file.cache_.clear();
   }
-  if (outcome) cache_.clear();
   return outcome;
 }
 
 // A chunk that its owner's node will not get all of begins as what it was, or as fill values.
 void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t> own) {
-  std::vector<Wanted> old;
+  std::map<ChunkedLayout*, std::vector<Wanted>> old;
   std::vector<std::uint32_t> kept;
   {
     StepTimer timer(report_, Step::pack);
@@ -285,21 +301,23 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
       const PlannedChunk& c = op.chunks[i];
       if (!c.shared || (c.flags & covers_chunk)) continue;
       const std::span<std::byte> raw(team().buffer(c), static_cast<std::size_t>(c.bytes));
+      VarId var = c.var;
+      ChunkedLayout& file = file_of(var);
       if (!first_entry(c.var, c.id).present()) {
         fill_chunk(coding(c.var).fill, raw);
       } else if (const VariableCoding& v = coding(c.var);
                  v.pipeline.wants_range() || (v.parts() > 1 && v.pipeline.lossy())) {
         // What is decoded tells the bound that it must keep; the cache does not know it.
         kept.push_back(i);
-        old.push_back({c.var, c.id, raw, &op.kept[i]});
-      } else if (const auto known = cache_.find(c.var, c.id)) {
+        old[&file].push_back({var, c.id, raw, &op.kept[i]});
+      } else if (const auto known = file.cache_.find(var, c.id)) {
         std::memcpy(raw.data(), known->data(), raw.size());
       } else {
-        old.push_back({c.var, c.id, raw});
+        old[&file].push_back({var, c.id, raw});
       }
     }
   }
-  decode(old);
+  for (auto& [file, wanted] : old) file->decode(wanted);
   for (const std::uint32_t i : kept) {
     const PlannedChunk& c = op.chunks[i];
     Operation::Kept& its = op.kept[i];
@@ -327,23 +345,26 @@ ChunkInfo ChunkedLayout::info_of(const Operation& op, std::uint32_t chunk,
 
 // Places are multiples of FileSpace::unit; what is left of a unit is
 // written too, so that neighbours make one system call.
-std::vector<Extent> ChunkedLayout::extents_of(std::span<const StoredChunk> stored,
-                                              std::span<const std::uint32_t> own,
-                                              const Entries& entries) const {
-  std::vector<Extent> extents;
-  extents.reserve(stored.size());
+std::vector<ChunkedLayout::FileExtents> ChunkedLayout::extents_of(
+    const Operation& op, std::span<const StoredChunk> stored, std::span<const std::uint32_t> own,
+    const Entries& entries) {
+  std::vector<FileExtents> all;
   auto next = stored.begin();
-  if (stored.empty()) return extents;
+  if (stored.empty()) return all;
   for (const std::uint32_t i : own) {
+    VarId var = op.chunks[i].var;
+    ChunkedLayout& file = file_of(var);
+    if (all.empty() || all.back().first != &file.chunk_io())
+      all.emplace_back(&file.chunk_io(), std::vector<Extent>());
     for (const Entry& e : entries.of(i)) {
       const StoredChunk& part = *next++;
       if (!e.present()) continue;
       const Count length = part.padded ? round_up(e.bytes, FileSpace::unit) : e.bytes;
-      extents.push_back(
-          {store_.in_file(e), length, const_cast<std::byte*>(part.bytes.data()), 0, 1});
+      all.back().second.push_back(
+          {file.store_.in_file(e), length, const_cast<std::byte*>(part.bytes.data()), 0, 1});
     }
   }
-  return extents;
+  return all;
 }
 
 // Of all ranks, as far as they are known here.
@@ -481,12 +502,14 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
       e.skipped = static_cast<std::uint32_t>(t.skipped);
       e.file = files_ && !files_->balanced() ? files_->file_of(op.chunks[i].owner) : 0;
     }
-    if (owners_) owners_->note(op.chunks[i].var, op.chunks[i].id, op.chunks[i].owner);
+    VarId var = op.chunks[i].var;
+    if (auto& owners = file_of(var).owners_) owners->note(var, op.chunks[i].id, op.chunks[i].owner);
   }
   if (files_ && files_->balanced()) choose_files(op, round, entries);
-  const auto place = [&](Entry& e) {
+  const auto place = [&](std::uint32_t chunk, Entry& e) {
+    VarId var = op.chunks[chunk].var;
     if (e.bytes > 0)
-      e.offset = store_.allocate(e.bytes, e.file);
+      e.offset = file_of(var).store_.allocate(e.bytes, e.file);
     else
       e = {};
   };
@@ -496,9 +519,9 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
     for (const std::uint32_t i : op.of_round[round]) {
       const auto its = entries.of(i);
       if (!by_level) {
-        for (Entry& e : its) place(e);
+        for (Entry& e : its) place(i, e);
       } else if (part < its.size()) {
-        place(its[part]);
+        place(i, its[part]);
       }
     }
   }
@@ -525,13 +548,15 @@ void ChunkedLayout::choose_files(const Operation& op, std::uint32_t round, Entri
 
 // A chunk that was written in part is likely to be written again soon.
 void ChunkedLayout::remember(Operation& op, std::span<const std::uint32_t> own) {
-  if (cache_.limit() == 0) return;
   for (const std::uint32_t i : own) {
     const PlannedChunk& c = op.chunks[i];
-    cache_.drop(c.var, c.id);
+    VarId var = c.var;
+    ChunkCache& cache = file_of(var).cache_;
+    if (cache.limit() == 0) continue;
+    cache.drop(var, c.id);
     if (!c.shared || 2 * c.touched > c.bytes || coding(c.var).pipeline.lossy()) continue;
     const std::byte* raw = team().buffer(c);
-    cache_.keep(c.var, c.id, std::make_shared<std::vector<std::byte>>(raw, raw + c.bytes));
+    cache.keep(var, c.id, std::make_shared<std::vector<std::byte>>(raw, raw + c.bytes));
   }
 }
 

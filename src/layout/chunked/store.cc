@@ -298,31 +298,49 @@ void ChunkStore::tear(const Error& why) {
                       why.message(),
                   "close the file and open it again; it has what was published before");
   });
-  throw why;
 }
 
-void ChunkStore::publish() {
-  require_whole();
-  if (!dirty_ && numrecs_ == schema_.numrecs) return;
-  change([&] { return publish_changes(); });
+void ChunkStore::publish(const Comm& comm, std::span<const Changed> all) {
+  for (const Changed& each : all) each.store->require_whole();
+  const auto has_news = [](const Changed& each) { return each.store->has_news(each.whole); };
+  if (std::none_of(all.begin(), all.end(), has_news)) return;
+  change(comm, all, [&] { return publish_changes(comm, all); });
 }
 
-std::optional<Error> ChunkStore::publish_changes() {
-  if (!dirty_ && numrecs_ == schema_.numrecs) return std::nullopt;
-  Root root = next_root();
-  if (auto record = lay_out_record(root)) return make_visible(root, std::move(*record), false);
-  auto index = lay_out_index(root, true);
-  return make_visible(root, std::move(index), true);
+bool ChunkStore::has_news(bool whole) const {
+  return dirty_ || numrecs_ != schema_.numrecs || (whole && root_state_.journal.offset >= 0);
 }
 
-void ChunkStore::publish_whole() {
-  require_whole();
-  if (!dirty_ && numrecs_ == schema_.numrecs && root_state_.journal.offset < 0) return;
-  change([&] {
-    Root root = next_root();
-    auto index = lay_out_index(root, false);
-    return make_visible(root, std::move(index), true);
+std::optional<ChunkStore::Publication> ChunkStore::lay_out(bool whole) {
+  if (!has_news(whole)) return std::nullopt;
+  Publication news{next_root(), root_state_, {}, false};
+  std::optional<Block> record;
+  if (!whole) record = lay_out_record(news.root);
+  news.whole = !record;
+  news.block = record ? std::move(*record) : lay_out_index(news.root, !whole);
+  return news;
+}
+
+std::optional<Error> ChunkStore::publish_changes(const Comm& comm, std::span<const Changed> all) {
+  std::vector<std::optional<Publication>> news;
+  for (const Changed& each : all) news.push_back(each.store->lay_out(each.whole));
+  const auto each_news = [&](auto&& f) {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (news[i]) f(*all[i].store, *news[i]);
+  };
+  std::optional<Error> mine;
+  bool any = false;
+  each_news([&](ChunkStore& store, Publication& its) {
+    any = true;
+    if (comm.is_root()) attempt_into(mine, [&] { store.write(its); });
+    store.root_state_ = its.root;
   });
+  if (!any) return std::nullopt;
+  auto failed = worst_of_all(comm, mine);
+  each_news([&](ChunkStore& store, const Publication& its) {
+    failed ? store.undo(its) : store.is_published(its);
+  });
+  return failed;
 }
 
 Root ChunkStore::next_root() const {
@@ -332,50 +350,45 @@ Root ChunkStore::next_root() const {
   return root;
 }
 
-std::optional<Error> ChunkStore::make_visible(const Root& root, Block block, bool whole) {
-  int slot = (slot_ + 1) % slots;
-  if (slot == synced_slot_) slot = (slot + 1) % slots;
-  std::optional<Error> mine;
-  if (comm_.is_root()) {
-    mine = attempt_to([&] {
-      write(in_file(block.offset), block.bytes);
-      write_root(slot, root);
-    });
-  }
-  const Root before = std::exchange(root_state_, root);
-  if (auto failed = worst_of_all(comm_, mine)) {
-    undo(before, block, whole);
-    return failed;
-  }
-  if (whole) {
-    if (before.directory.offset >= 0)
-      retire({before.directory.offset, before.directory.bytes}, directory_birth_);
+int ChunkStore::next_slot() const {
+  const int slot = (slot_ + 1) % slots;
+  return slot == synced_slot_ ? (slot + 1) % slots : slot;
+}
+
+void ChunkStore::write(Publication& news) {
+  write(in_file(news.block.offset), news.block.bytes);
+  write_root(next_slot(), news.root);
+}
+
+void ChunkStore::is_published(const Publication& news) {
+  if (news.whole) {
+    const BlockRef& directory = news.before.directory;
+    if (directory.offset >= 0) retire({directory.offset, directory.bytes}, directory_birth_);
     if (journal_.offset >= 0) retire(journal_, directory_birth_);
-    directory_birth_ = root.generation;
-    journal_ = block.journal;
+    directory_birth_ = news.root.generation;
+    journal_ = news.block.journal;
     journal_hash_.reset();
     journal_ends_ = false;
   }
-  slot_ = slot;
+  slot_ = next_slot();
   dirty_ = false;
   changed_.clear();
   renewed_.clear();
   numrecs_ = schema_.numrecs;
   for (const Retired& r : until_published_) release(r);
   until_published_.clear();
-  return std::nullopt;
 }
 
 // The old state is still the file's. The next publication writes all of this one again, elsewhere:
 // its root may have reached the file all the same.
-void ChunkStore::undo(const Root& before, const Block& block, bool whole) {
+void ChunkStore::undo(const Publication& news) {
   const std::uint32_t failed = root_state_.generation;
-  const BlockRef directory = std::exchange(root_state_.directory, before.directory);
-  root_state_.journal = before.journal;
+  const BlockRef directory = std::exchange(root_state_.directory, news.before.directory);
+  root_state_.journal = news.before.journal;
   journal_ends_ = true;
-  if (!whole) return;
+  if (!news.whole) return;
   retire({directory.offset, directory.bytes}, failed);
-  if (block.journal.offset >= 0) retire(block.journal, failed);
+  if (news.block.journal.offset >= 0) retire(news.block.journal, failed);
   for (ChunkTable& table : tables_) {
     for (auto& page : table.pages()) {
       if (page && page->birth == failed) page->dirty = true;

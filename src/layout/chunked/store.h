@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "array/schema.h"
@@ -86,31 +87,43 @@ class ChunkStore {
   /// the next publication says so.
   void moved(Count bytes);
 
+  /// A store whose changes are published, and whether for the last time: see publish_whole().
+  struct Changed {
+    ChunkStore* store;
+    bool whole = false;
+  };
   /// Collective. Makes the index as it is now, and the schema's number of records, the file's
   /// state, if either has changed. Data must have been written by all ranks, and all agree on the
   /// number of records. An error of rank 0 is thrown on all; the published state stays the old one
   /// then.
-  void publish();
-  /// Collective. What publish() does, within change(): returns the error that it would throw.
-  std::optional<Error> publish_changes();
-  /// Collective. Calls f(), which changes the index alike on all ranks and returns an error that is
-  /// the same for all, if there is one; it is thrown. If a rank fails in another way, ranks may
-  /// hold different indices: all throw, and so does require_whole() from then on. The file keeps
-  /// the state that was published last.
+  void publish() { publish(comm_, {{{this}}}); }
+  /// Collective. The same for the stores of several files at a time.
+  static void publish(const Comm& comm, std::span<const Changed> all);
+  /// Collective. What that does, within change(): returns the error that it would throw, of any of
+  /// them. None is published then.
+  static std::optional<Error> publish_changes(const Comm& comm, std::span<const Changed> all);
+  /// Collective. Calls f(), which changes the indices alike on all ranks and returns an error that
+  /// is the same for all, if there is one; it is thrown. If a rank fails in another way, ranks may
+  /// hold different indices: all throw, and so does require_whole() from then on. The files keep
+  /// the states that were published last.
   template <typename F>
-  void change(F&& f) {
-    require_whole();
+  static void change(const Comm& comm, std::span<const Changed> all, F&& f) {
+    for (const Changed& each : all) each.store->require_whole();
     std::optional<Error> outcome;
-    const auto torn = attempt_together(comm_, [&] { outcome = f(); });
-    if (torn) tear(*torn);
+    const auto torn = attempt_together(comm, [&] { outcome = f(); });
+    if (torn) {
+      for (const Changed& each : all) each.store->tear(*torn);
+      throw *torn;
+    }
     if (outcome) throw *outcome;
   }
   /// Local. To be called before anything that ranks do or leave out by what they hold.
   void require_whole() const {
     if (torn_) throw *torn_;
   }
+  bool is_whole() const { return !torn_; }
   /// Collective. The same, and the state needs no journal any more.
-  void publish_whole();
+  void publish_whole() { publish(comm_, {{{this, true}}}); }
   /// Collective. What was published has reached the device on all ranks: its root says so from now
   /// on. False when nothing was published since the last time. Once rank 0's file has been synced
   /// again, the mark is there too, and forget_older_synced() (local, equal on all ranks) gives the
@@ -137,11 +150,22 @@ class ChunkStore {
     Retired journal{-1, 0};        // set aside for what follows; offset -1: nothing
   };
 
-  [[noreturn]] void tear(const Error& why);
+  /// A state of the index that is to become the file's.
+  struct Publication {
+    Root root, before;
+    Block block;
+    bool whole = false;  // directory and pages, not a record of the journal
+  };
+
+  void tear(const Error& why);
+  std::optional<Publication> lay_out(bool whole);
   Root next_root() const;
   Directory::Item item_of(VarId var) const;
-  std::optional<Error> make_visible(const Root& root, Block block, bool whole);
-  void undo(const Root& before, const Block& block, bool whole);
+  bool has_news(bool whole) const;
+  int next_slot() const;
+  void write(Publication& publication);
+  void is_published(const Publication& publication);
+  void undo(const Publication& publication);
   bool may_lie(const Entry& e) const {
     return chunked::may_lie(e, apart_, root_ - shift_ + slots * slot_stride);
   }

@@ -1,0 +1,71 @@
+// Writes to several files as one operation (layout/joint_layout.h): a ChunkedLayout that is no
+// file's has the variables of all of them, one file behind the other, and asks each file for its
+// own things. So owners are chosen over the chunks of all files, ranks encode for all of them
+// between two meetings, and one more publishes them.
+#include <algorithm>
+#include <limits>
+
+#include "base/attempt.h"
+#include "comm/agree.h"
+#include "layout/chunked/chunked.h"
+
+namespace forebay::chunked {
+
+/// The file whose variable it is, which is its number there from here on.
+ChunkedLayout& ChunkedLayout::file_of(VarId& var) {
+  if (joined_.empty()) return *this;
+  const auto behind = std::upper_bound(joined_.begin(), joined_.end(), var,
+                                       [](VarId v, const Joined& its) { return v < its.first; });
+  const Joined& its = *std::prev(behind);
+  var -= its.first;
+  return *its.file;
+}
+
+std::vector<ChunkStore::Changed> ChunkedLayout::changed_stores() {
+  if (joined_.empty()) return {{&store_}};
+  std::vector<ChunkStore::Changed> all;
+  all.reserve(joined_.size());
+  for (const Joined& its : joined_) all.push_back({&its.file->store_, its.last});
+  return all;
+}
+
+// Patches have data files and places of their own.
+Layout::ForJoint ChunkedLayout::for_joint(std::span<Request> writes) {
+  const bool any_patches =
+      std::any_of(schema_.vars.begin(), schema_.vars.end(), [](const Variable& var) {
+        return var.chunking && Pipeline::parts_of(var.chunking->codec) > 1;
+      });
+  if (apart_ || files_ || site_.later || !store_.is_whole() || any_patches) return {};
+  return {this, writes, {}, false};
+}
+
+void ChunkedLayout::write_all(const Comm& comm, std::span<const Share> shares, Report& report) {
+  Schema none;
+  ChunkedLayout joint({comm, site_.path, site_.method, none, site_.file, io_, report});
+  std::vector<FileWrites> files;
+  std::vector<Request> all;
+  std::int64_t variables = 0;
+  for (const Share& share : shares) {
+    auto& file = static_cast<ChunkedLayout&>(*share.layout);  // all are of one kind
+    files.push_back({&file, share.writes});
+    joint.joined_.push_back({&file, static_cast<VarId>(variables), share.last});
+    for (const Request& r : share.writes) {
+      file.coding(r.var);  // throws for what this build cannot encode
+      Request& its = all.emplace_back();
+      its.var = joint.joined_.back().first + r.var;
+      its.write = true;
+      its.selection = r.selection;
+      its.elements = r.elements;
+      its.packed = r.packed;
+      its.element_size = r.element_size;
+      its.swap = r.swap;
+    }
+    variables += std::ssize(file.schema_.vars);
+    if (variables > std::numeric_limits<VarId>::max())
+      throw Error(Errc::einval, "too many variables to write together");
+  }
+  settle_shapes(comm, files);
+  joint.write_together(all);
+}
+
+}  // namespace forebay::chunked
