@@ -65,7 +65,8 @@ void ClassicContainer::write_header() {
 
 Schema ClassicContainer::stored(const Schema& schema) const {
   auto changed = changed_by_parts(schema);
-  return changed ? std::move(*changed) : schema;
+  if (!changed) return schema;
+  return std::move(*changed);
 }
 
 // Copies of large headers take time.
