@@ -39,7 +39,7 @@ void add_workloads(CLI::App& app, Command& c) {
       add_e3sm_workload(
           app, c, o.e3sm,
           [](const E3smOptions& options, const Team& team) -> std::unique_ptr<Workload> {
-            if (o.e3sm.floor) return std::make_unique<E3smFloor>(options, team);
+            if (o.e3sm.floor) return std::make_unique<E3smFloor>(options, team, o.e3sm.pass);
             const E3smWay way = o.e3sm.by_maps ? E3smWay::maps
                                 : o.e3sm.blobs ? E3smWay::blobs
                                                : E3smWay::pieces;

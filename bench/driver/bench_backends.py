@@ -15,7 +15,7 @@ OWN = ("forebay", "forebay-async", "forebay-chunked", "forebay-decomposed", "for
        "forebay-decom-api")
 PEERS = ("pnetcdf", "pnetcdf-hints", "pnetcdf-blob", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit", "exchange-limit")
-LIMITS = SYSTEM + ("floor", "codec-limit")
+LIMITS = SYSTEM + ("floor", "floor-pass", "codec-limit")
 ALL = PEERS + OWN + LIMITS
 DEFAULT = "forebay,pnetcdf,pnetcdf-hints,append,limit"
 DEFAULT_ARRAYS = "forebay-chunked,hdf5,codec-limit"
@@ -150,6 +150,8 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
             backends.append(Backend("forebay-decom-api", own, arguments=["--by-maps"]))
         if "floor" in wanted:
             backends.append(Backend("floor", own, arguments=["--floor"]))
+        if "floor-pass" in wanted:
+            backends.append(Backend("floor-pass", own, arguments=["--floor", "--pass"]))
     if job["bytes_matter"]:
         backends += [Backend(name, own or peer) for name in SYSTEM if name in wanted]
     limit = programs["codec-limit"]

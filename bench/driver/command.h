@@ -62,8 +62,8 @@ struct E3smCommand {
   std::string generate;
   std::string wait = "usual";
   bool no_merge = false;
-  bool by_maps = false, blobs = false, floor = false;  ///< of PnetCDF's interface
-  int file_ranks = 0;                                  ///< that share a file of blobs; 0: a node's
+  bool by_maps = false, blobs = false, floor = false, pass = false;  ///< of PnetCDF's interface
+  int file_ranks = 0;  ///< that share a file of blobs; 0: a node's
   E3smOptions options;
 };
 

@@ -188,8 +188,10 @@ void add_pnetcdf_options(CLI::App* sub, E3smCommand& o) {
   sub->add_option("--file-ranks", o.file_ranks, "ranks that share a file of blobs (0: a node's)")
       ->check(CLI::NonNegativeNumber)
       ->needs(blobs);
-  sub->add_flag("--floor", o.floor, "the header without data, and each rank appends its bytes")
-      ->excludes(by_maps, blobs);
+  auto* floor =
+      sub->add_flag("--floor", o.floor, "the header without data, and each rank appends its bytes")
+          ->excludes(by_maps, blobs);
+  sub->add_flag("--pass", o.pass, "of a write, and one pass over starts and counts")->needs(floor);
 }
 
 void add_block_workload(CLI::App& app, Command& c, const char* name, const char* what,

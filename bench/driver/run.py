@@ -39,6 +39,7 @@ the machine does meets all of them alike; the figures are medians over the round
     limit             one process pwrites them all in pieces of 8 MiB
     log-limit         each rank pwrites the same bytes in all to a file of its own
     floor             e3sm: the header by this library without data, and each rank appends its bytes to a file beside it
+    floor-pass        the same, and one pass over starts and counts
     codec-limit       processor time of the codec on the same chunks in one thread, divided by the cores, and one pwrite
                       (pread) stream of what came out
 

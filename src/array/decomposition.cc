@@ -86,7 +86,7 @@ Decomposition::Decomposition(std::vector<DimId> dims, std::vector<Count> shape, 
     runs_.insert(runs_.end(), list.runs.begin(), list.runs.end());
     end_piece();
   }
-  overlapping_ = sorted_run_list(runs_, {}, false).overlapping;
+  overlapping_ = runs(0, pieces.num, false).overlapping;
 }
 
 Decomposition::Decomposition(std::vector<DimId> dims, std::vector<Count> shape, int ranks,
@@ -117,9 +117,15 @@ RunList Decomposition::runs(int first, int n, bool resolved) const {
 
 // One list for each leading coordinate, behind each other: none reaches into the next one's array.
 std::shared_ptr<const RunList> Decomposition::make(const Key& key) const {
-  const RunList one = runs(key.first, key.n, key.resolved);
+  RunList one = runs(key.first, key.n, key.resolved);
   const Count elements = product(this->elements(key.first, key.n), key.width);
   auto list = std::make_shared<RunList>();
+  if (one.memory.empty() && key.box.empty()) {
+    *list = std::move(one);
+    for (Run& run : list->runs) run.offset *= key.width, run.length *= key.width;
+    list->bytes *= key.width;
+    return list;
+  }
   list->overlapping = one.overlapping;
   list->runs.reserve(one.runs.size());
   list->memory.reserve(one.runs.size());

@@ -245,7 +245,7 @@ class Flattener {
   FlattenedVarn run(const VarnPieces& pieces, bool& in_order) {
     if (pieces.num > 0 && pieces.starts == nullptr) fail(nullptr, nullptr);
     // Grown on demand: most requests merge into far fewer runs than pieces.
-    const auto expected = static_cast<std::size_t>(std::max(pieces.num, 64));
+    const auto expected = static_cast<std::size_t>(std::max(pieces.num, 4));
     runs_.resize(std::min(std::max<std::size_t>(runs_.capacity(), 64), expected));
     Output out;
     out.next = runs_.data();
@@ -419,6 +419,33 @@ FlattenedVarn flatten(const Variable& var, const VarnPieces& pieces, SelectionLi
   return Flattener<N>(var, limits, list).run(pieces, in_order);
 }
 
+/// Whether each run ends before, or where, the next one begins.
+bool are_apart(std::span<const Run> runs) {
+  Offset end = std::numeric_limits<Offset>::min();
+  for (const Run& run : runs) {
+    if (run.offset < end) return false;
+    end = run.offset + run.length;
+  }
+  return true;
+}
+
+/// Of runs that are apart, and lie in memory one after the other.
+RunList list_of(std::vector<Run>&& runs) {
+  RunList list;
+  std::size_t kept = 0;
+  for (const Run& run : runs) {
+    if (run.length == 0) continue;
+    list.bytes += run.length;
+    if (kept > 0 && runs[kept - 1].offset + runs[kept - 1].length == run.offset)
+      runs[kept - 1].length += run.length;
+    else
+      runs[kept++] = run;
+  }
+  runs.resize(kept);
+  list.runs = std::move(runs);
+  return list;
+}
+
 /// Each piece of a scalar is the scalar.
 FlattenedVarn flatten_scalar(const Variable& var, const VarnPieces& pieces, RunList& list,
                              bool& in_order) {
@@ -430,6 +457,7 @@ FlattenedVarn flatten_scalar(const Variable& var, const VarnPieces& pieces, RunL
 }  // namespace
 
 RunList sorted_run_list(std::vector<Run> runs, std::vector<Offset> memory, bool resolve_overlaps) {
+  if (memory.empty() && are_apart(runs)) return list_of(std::move(runs));
   std::vector<Placed> placed;
   placed.reserve(runs.size());
   Offset sum = 0;

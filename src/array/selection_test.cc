@@ -236,6 +236,19 @@ TEST(sorted_run_list, later_runs_win_where_many_overlap) {
   EXPECT_EQ(expand(list, 1), (std::vector<std::pair<Offset, Offset>>(last.begin(), last.end())));
 }
 
+// As the runs of maps are, as a rule: nothing is sorted there.
+TEST(sorted_run_list, runs_in_order_are_merged_where_they_touch) {
+  for (const bool resolve : {false, true}) {
+    const RunList list =
+        sorted_run_list({{0, 2}, {2, 3}, {5, 0}, {5, 1}, {9, 1}, {12, 0}}, {}, resolve);
+    EXPECT_EQ(list.runs, (std::vector<forebay::Run>{{0, 6}, {9, 1}}));
+    EXPECT_TRUE(list.memory.empty());
+    EXPECT_EQ(list.bytes, 7);
+    EXPECT_FALSE(list.overlapping);
+    EXPECT_TRUE(sorted_run_list({{0, 4}, {3, 2}}, {}, false).overlapping);
+  }
+}
+
 TEST(sorted_run_list, is_empty_for_empty_runs) {
   const RunList list = sorted_run_list({{5, 0}, {1, 0}}, {}, true);
   EXPECT_TRUE(list.runs.empty());

@@ -1,6 +1,7 @@
 // How often ranks meet in a collective call: beside small ones little else takes time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -354,6 +355,59 @@ TEST(MeetingsOfAFile, bring_together_what_ranks_did_apart) {
     ds->close();
   });
   std::filesystem::remove(path);
+}
+
+// Ranks tell the leader of a group their patterns in one call, or, where these are too much for
+// all to have, in messages. Without them nobody else finds the values.
+TEST(PatternsOfACall, reach_the_leader_however_they_go) {
+  const std::string path = ::testing::TempDir() + "/forebay_patterns.nc";
+  constexpr Count each = 64;
+  for (const char* memory : {"64MiB", "4KiB"}) {
+    // Rank 1 has nothing, and each of the others more runs than the one before.
+    const auto places = [](Rank rank) {
+      std::vector<Count> mine;
+      if (rank == 1) return mine;
+      for (Count i = 0; i < 6 * (rank + 1); ++i) mine.push_back(rank * each + i * i % each);
+      std::sort(mine.begin(), mine.end());
+      mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
+      return mine;
+    };
+    run_as_threads(ranks, [&](const Comm& comm) {
+      auto ds = Dataset::create(comm, path, 5, false,
+                                {{"layout", "decomposed"}, {"buffer_limit", memory}});
+      ds->def_var("v", Type::int32, std::array{ds->def_dim("x", ranks * each)});
+      ds->enddef();
+      const auto mine = places(comm.rank());
+      std::vector<std::int32_t> values(mine.begin(), mine.end());
+      std::vector<forebay::Run> runs;
+      for (const Count place : mine) runs.push_back({4 * place, 4});
+      std::vector<Request> one(1);
+      one[0].var = 0;
+      one[0].write = true;
+      one[0].selection =
+          Runs{std::make_shared<const RunList>(sorted_run_list(std::move(runs), {}, true))};
+      one[0].elements = std::ssize(mine);
+      one[0].memory.data = reinterpret_cast<std::byte*>(values.data());
+      one[0].memory.type = Type::int32;
+      ds->execute(one, true);
+      ds->close();
+    });
+    auto ds = Dataset::open(Comm(), path, false, {});
+    std::vector<std::int32_t> found(ranks * each);
+    std::vector<Request> one(1);
+    one[0].var = 0;
+    one[0].selection = Subarray{{0}, {ranks * each}, {}};
+    one[0].elements = ranks * each;
+    one[0].memory.data = reinterpret_cast<std::byte*>(found.data());
+    one[0].memory.type = Type::int32;
+    ds->execute(one, true);
+    for (Rank rank = 0; rank < ranks; ++rank)
+      for (const Count place : places(rank))
+        EXPECT_EQ(found[static_cast<std::size_t>(place)], place) << memory;
+    ds->close();
+    std::filesystem::remove_all(path + ".subfiles");
+    std::filesystem::remove(path);
+  }
 }
 
 // Not even whether there is a newer commit.

@@ -82,6 +82,7 @@ Schema to_stored(const Schema& schema, std::uint64_t id) {
   std::array<char, 64> words{};
   std::snprintf(words.data(), words.size(), id_format, static_cast<unsigned long long>(id));
   stored.attributes.append(text_attribute(id_name, words.data()));
+  stored.vars.reserve(schema.vars.size());
   for (const Variable& var : schema.vars) {
     if (var.decomposed) {
       Variable anchor = anchors::anchor_of(var);
@@ -95,10 +96,11 @@ Schema to_stored(const Schema& schema, std::uint64_t id) {
                                         static_cast<std::int32_t>(map.dims().size()), map.ranks()};
         anchor.attributes.append(anchors::integers(map_name, numbers));
       }
-      stored.add_var(std::move(anchor));
+      stored.vars.push_back(std::move(anchor));
     } else {
-      stored.add_var(var);
+      stored.vars.push_back(var);
     }
+    stored.derive(stored.vars.back());
     stored.vars.back().begin = var.begin;
   }
   return stored;

@@ -121,8 +121,8 @@ class ClassicContainer : public Container {
   // header.cc
   Schema stored() const { return stored(schema_); }
   Schema stored(const Schema& schema) const;
-  /// Nothing: as it is.
-  std::optional<Schema> stored_otherwise(const Schema& schema) const;
+  /// Nothing: it is stored as it is.
+  std::optional<Schema> changed_by_parts(const Schema& schema) const;
   std::vector<std::byte> print_header() const;
   void read_header();   // collective
   void write_header();  // rank 0 only, as the next
@@ -151,7 +151,8 @@ class ClassicContainer : public Container {
   bool puts_off_ = false, definitions_wait_ = false, being_made_ = false;
   bool named_alike_ = false;  // the folder, by all ranks
   std::unique_ptr<Layout> layout_;
-  std::optional<Alignment> alignment_;  // settled at the first enddef since open
+  mutable std::optional<Schema> printed_;  // as stored, of print() for the place() behind it
+  std::optional<Alignment> alignment_;     // settled at the first enddef since open
 };
 
 }  // namespace forebay

@@ -64,12 +64,13 @@ void ClassicContainer::write_header() {
 }
 
 Schema ClassicContainer::stored(const Schema& schema) const {
-  auto stored = stored_otherwise(schema);
-  return stored ? *std::move(stored) : schema;
+  auto changed = changed_by_parts(schema);
+  if (!changed) return schema;
+  return std::move(*changed);
 }
 
 // Copies of large headers take time.
-std::optional<Schema> ClassicContainer::stored_otherwise(const Schema& schema) const {
+std::optional<Schema> ClassicContainer::changed_by_parts(const Schema& schema) const {
   std::optional<Schema> stored;
   const auto pass_to = [&](const ClassicPart& part) {
     stored = part.stored(stored ? *stored : schema);
@@ -84,8 +85,8 @@ std::optional<Schema> ClassicContainer::stored_otherwise(const Schema& schema) c
 }
 
 std::vector<std::byte> ClassicContainer::print_header() const {
-  const auto stored = stored_otherwise(schema_);
-  return classic::print(stored ? *stored : schema_);
+  const auto changed = changed_by_parts(schema_);
+  return classic::print(changed ? *changed : schema_);
 }
 
 void ClassicContainer::write_numrecs() {
@@ -100,7 +101,8 @@ Offset ClassicContainer::definitions_bytes() const {
 // The header, and what it does not tell: which variables are filled, and by which map each is
 // defined.
 std::vector<std::byte> ClassicContainer::print() const {
-  auto printed = print_header();
+  printed_ = changed_by_parts(schema_);
+  auto printed = classic::print(printed_ ? *printed_ : schema_);
   for (const Variable& var : schema_.vars) printed.push_back(std::byte{var.no_fill});
   for (const Variable& var : schema_.vars) {
     const auto map = std::as_bytes(std::span(&var.decomposition, 1));
@@ -125,6 +127,7 @@ struct Unprinted {
 
 std::vector<std::byte> ClassicContainer::print_placed() const {
   auto printed = print();
+  printed_.reset();
   const auto of_part = last_apart() ? last_apart()->placed() : std::vector<std::byte>();
   printed.insert(printed.end(), of_part.begin(), of_part.end());
   const Unprinted rest{schema_.header_extent, schema_.begin_rec, schema_.recsize, of_part.size(),
@@ -136,6 +139,7 @@ std::vector<std::byte> ClassicContainer::print_placed() const {
 }
 
 void ClassicContainer::take_over(std::span<const std::byte> placed) {
+  printed_.reset();
   Unprinted rest;
   const auto layouts = part_layouts();
   const auto has = placed.last(layouts.size());

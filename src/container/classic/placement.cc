@@ -52,6 +52,7 @@ void ClassicContainer::set_filter(Variable& var, const std::string& pipeline) co
 }
 
 void ClassicContainer::choose(const Schema* old) {
+  printed_.reset();
   std::erase_if(parts_, [](const Kept& kept) { return !kept.in_file; });  // of a failed enddef
   std::vector<Kept> fresh;
   for (const LayoutEntry* layout : part_layouts())
@@ -75,14 +76,17 @@ void ClassicContainer::choose(const Schema* old) {
 
 void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments) {
   Alignment alignment = alignment_for(arguments);
-  if (heap()) return settle_alignment(heap()->place(stored(), old, alignment));
+  auto printed = std::exchange(printed_, std::nullopt);
+  if (heap())
+    return settle_alignment(
+        heap()->place(printed ? std::move(*printed) : stored(), old, alignment));
   if (parts_.empty()) {
     alignment = settle(alignment, schema_);
     place_variables(schema_, old, alignment, classic::header_size(schema_));
     return settle_alignment(alignment);
   }
   // Variables that are kept apart have the space of an anchor.
-  Schema now = stored();
+  Schema now = printed ? std::move(*printed) : stored();
   const std::optional<Schema> before = old ? std::optional(stored(*old)) : std::nullopt;
   alignment = settle(alignment, now);
   place_variables(now, before ? &*before : nullptr, alignment, classic::header_size(now));

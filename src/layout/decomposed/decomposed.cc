@@ -33,6 +33,8 @@ constexpr std::ptrdiff_t most_apart = 4;
 /// Of no more bytes than this each.
 constexpr Count small_write = 64 << 10;
 constexpr std::size_t most_given = 1 << 16;
+/// Patterns of a call that all ranks of a group get, in bytes, at most.
+constexpr Count most_gathered = 256 << 10;
 /// With less than this for indexes and plans, each piece of a read would load and plan all anew.
 constexpr Count least_index_memory = 64 << 10;
 
@@ -219,18 +221,39 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
     put_list(mine, std::span<const std::byte>(packer_.pack(w.what->pattern)));
   }
   const Comm& group = group_->ranks;
-  std::vector<Message> messages;
-  const std::int64_t any = mine.empty() ? 0 : 1;
-  if (any != 0) messages.push_back({0, std::move(mine)});
-  // Behind it nobody fails before the exchange, in which the others would wait.
-  if (group.all_reduce(any, Reduce::max) == 0) return;
+  const std::int64_t largest = group.all_reduce(std::ssize(mine), Reduce::max);
+  if (largest == 0) return;
   DataFileWriter* const writer = group_->writer.get();
-  sparse_exchange(group, messages, [&](Rank, std::span<const std::byte> bytes) {
+  const auto take_all = [&](std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       const auto key = take<Key>(bytes);
       writer->give(key, take_list<std::byte>(bytes));
     }
-  });
+  };
+  const Count most = std::min(most_gathered, site_.method.buffer_limit / 64);
+  if (largest > most / group.size()) {
+    // Nobody fails before the exchange, in which the others would wait.
+    std::vector<Message> messages;
+    if (!mine.empty()) messages.push_back({0, std::move(mine)});
+    return sparse_exchange(group, messages,
+                           [&](Rank, std::span<const std::byte> bytes) { take_all(bytes); });
+  }
+  // One call in which all get what the leader needs is quicker than messages: of equal lengths, so
+  // that nobody has to tell them.
+  std::vector<std::byte> told;
+  std::vector<std::int64_t> sizes;
+  const auto slot = sizeof largest + static_cast<std::size_t>(largest);
+  put(told, std::ssize(mine));
+  told.insert(told.end(), mine.begin(), mine.end());
+  told.resize(slot);
+  sizes.assign(static_cast<std::size_t>(group.size()), static_cast<std::int64_t>(slot));
+  const auto all = group.all_gather_known(told, sizes);
+  if (writer == nullptr) return;
+  for (std::span<const std::byte> rest = all; !rest.empty(); rest = rest.subspan(slot)) {
+    auto bytes = rest.first(slot);
+    const auto length = static_cast<std::size_t>(take<std::int64_t>(bytes));
+    take_all(bytes.first(length));
+  }
 }
 
 // What a leader had no memory to note is in its file.

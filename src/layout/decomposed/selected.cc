@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "format/log_section.h"
@@ -28,16 +29,17 @@ void append(std::vector<PatternRun>& runs, Offset offset, Count length) {
 
 /// Of how many runs each index of the first dimension has the same ones; 0 if it is not so.
 std::size_t runs_of_an_index(const std::vector<PatternRun>& runs, Count inside) {
-  const Offset first = runs.front().offset / inside;
+  const Offset begin = runs.front().offset / inside * inside;
   std::size_t each = 0;
-  while (each < runs.size() && runs[each].offset / inside == first) ++each;
+  while (each < runs.size() && runs[each].offset < begin + inside) ++each;
   if (each == runs.size() || runs.size() % each != 0) return 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const PatternRun& like = runs[i % each];
-    const Offset index = first + static_cast<Offset>(i / each);
-    if (runs[i].offset != like.offset + (index - first) * inside || runs[i].length != like.length ||
-        (runs[i].end() - 1) / inside != index)
-      return 0;
+  if (runs[each - 1].end() > begin + inside) return 0;
+  Offset behind = 0;
+  for (std::size_t i = each; i < runs.size(); i += each) {
+    behind += inside;
+    for (std::size_t k = 0; k < each; ++k)
+      if (runs[i + k].offset != runs[k].offset + behind || runs[i + k].length != runs[k].length)
+        return 0;
   }
   return each;
 }
@@ -67,13 +69,16 @@ std::vector<RecordRuns> records_of(const Runs& selection, Count width, Count inn
   std::vector<RecordRuns> records;
   std::size_t first = 0;  // of the latest record
   Count position = 0;
+  const int shift = std::countr_zero(static_cast<std::uint64_t>(width));  // 1, 2, 4 or 8
+  Count record = 0, begin = 0;  // of the last run: dividing takes as long as all else here
   for (std::size_t i = 0; i < list.runs.size(); ++i) {
-    Count memory = (list.memory.empty() ? position : list.memory[i]) / width;
+    Count memory = (list.memory.empty() ? position : list.memory[i]) >> shift;
     position += list.runs[i].length;
-    Offset at = (selection.base + list.runs[i].offset) / width;
-    Count left = list.runs[i].length / width;
+    Offset at = (selection.base + list.runs[i].offset) >> shift;
+    Count left = list.runs[i].length >> shift;
     while (left > 0) {
-      const Count record = at / inner, within = at % inner, count = std::min(left, inner - within);
+      if (at < begin || at - begin >= inner) record = at / inner, begin = record * inner;
+      const Count within = at - begin, count = std::min(left, inner - within);
       // Records of overlapping runs may go back by one where a run reached into the next one.
       while (first > 0 && records[first - 1].record >= record) --first;
       std::size_t r = first;
@@ -84,6 +89,10 @@ std::vector<RecordRuns> records_of(const Runs& selection, Count width, Count inn
       if (r == records.size()) {
         if (records.empty() || records.back().record < record) first = r;
         records.push_back({record, {}, {}});
+        if (r == 0) {
+          records[r].runs.reserve(list.runs.size());
+          records[r].memory.reserve(list.runs.size());
+        }
       }
       records[r].runs.push_back({within, count});
       records[r].memory.push_back(memory);

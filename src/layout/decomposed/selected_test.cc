@@ -75,6 +75,23 @@ TEST(Selected, levels_times_columns_are_recognised) {
   EXPECT_EQ(factored(inner, runs).runs.size(), 9U);
 }
 
+// Each wrong in one thing: a run that goes on in the next level, one that is elsewhere, or shorter,
+// and a level left out.
+TEST(Selected, what_differs_between_levels_is_no_dimension) {
+  Selector selector(1 << 20);
+  const Variable var = variable({0, 4, 10}, true);
+  const std::vector<std::vector<forebay::Run>> all = {{{2, 1}, {8, 3}, {12, 1}, {18, 3}},
+                                                      {{1, 2}, {8, 1}, {11, 2}, {19, 1}},
+                                                      {{1, 2}, {8, 1}, {11, 1}, {18, 1}},
+                                                      {{1, 2}, {8, 1}, {21, 2}, {28, 1}}};
+  for (const auto& runs : all) {
+    const auto parts = selector.parts_of(request(var, runs), var);
+    ASSERT_EQ(parts.size(), 1U);
+    EXPECT_TRUE(parts[0].what->pattern.outer.empty());
+    EXPECT_EQ(parts[0].what->pattern.runs.size(), runs.size());
+  }
+}
+
 TEST(Selected, memory_out_of_order_is_gathered) {
   Selector selector(1 << 20);
   const Variable var = variable({20}, false);
