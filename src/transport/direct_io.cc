@@ -18,8 +18,6 @@ namespace forebay {
 namespace {
 
 constexpr Count large_piece = 128 << 10;
-// Of a read: half of what a core's own cache has, where pieces are still when they are copied.
-constexpr Count gather_buffer = 512 << 10;
 constexpr std::size_t most_pending = 1 << 15;  // of a read: rows that one call serves
 
 /// Collects adjacent pieces and writes them together. Calls end at multiples of their size, where
@@ -81,7 +79,7 @@ class RunReader {
         step_(step),
         hole_threshold_(hole_threshold),
         holes_(tries ? Holes::read : Holes::known),
-        buffer_size_(std::clamp<Count>(summary.last - summary.first, 1, gather_buffer)),
+        buffer_size_(std::clamp<Count>(summary.last - summary.first, 1, direct_buffer)),
         alone_(summary.pieces == 1) {}
 
   void add(const Extent& e) {
@@ -103,7 +101,7 @@ class RunReader {
     Extent& e = row.first;
     if (row.count == 1) return add(e);
     const bool whole = is_whole(e);
-    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > gather_buffer ||
+    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > direct_buffer ||
                        (whole && e.length >= large_piece);
     if (apart) flush();
     for (Count n = 1; row.count > 0; n = 1) {
