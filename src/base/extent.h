@@ -33,11 +33,27 @@ struct Extent {
 };
 
 /// Equally long extents, each `stride` bytes of the file behind the one before it. In memory they
-/// follow each other.
+/// follow each other, with `apart` bytes between them.
 struct ExtentRow {
   Extent first;
   Count count = 1;
   Count stride = 0;
+  Count apart = 0;
+
+  Offset end() const { return first.end() + (count - 1) * stride; }
+  /// Without the first so many.
+  void leave_out(Count n) {
+    first.offset += n * stride;
+    first.skip += n * first.length;
+    first.memory += n * apart;
+    count -= n;
+  }
+  /// f(offset, bytes) for what extents cover with holes of up to `bridge` bytes between them.
+  template <typename F>
+  void each_run(Count bridge, F&& f) const {
+    if (stride - first.length <= bridge) return f(first.offset, end() - first.offset);
+    for (Count n = 0; n < count; ++n) f(first.offset + n * stride, first.length);
+  }
 };
 
 /// Fills `into` from a byte of the file on, or throws.
@@ -71,6 +87,15 @@ class ExtentStream {
   /// Fills `out` from the front and returns how many; 0 at the end. Reads no file and moves no
   /// data.
   virtual std::size_t next(std::span<Extent> out) = 0;
+  /// Whether the stream knows of rows.
+  virtual bool has_rows() const { return false; }
+  /// The same in rows, where it does: no other extent begins within one.
+  virtual std::size_t next_rows(std::span<ExtentRow> out) {
+    std::array<Extent, 64> some;
+    const std::size_t n = next(std::span(some).first(std::min(out.size(), some.size())));
+    for (std::size_t i = 0; i < n; ++i) out[i] = {some[i]};
+    return n;
+  }
   /// Back to the first extent.
   virtual void rewind() = 0;
   /// A second walk over the same extents, from the first.

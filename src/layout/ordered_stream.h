@@ -12,7 +12,8 @@
 
 namespace forebay {
 
-/// Cursor: `std::size_t next(std::span<Extent>)`, in file order; `StreamSummary summary()`.
+/// Cursor: `std::size_t next(std::span<Extent>)`, in file order; `StreamSummary summary()`; perhaps
+/// `std::size_t next_rows(std::span<ExtentRow>)`.
 template <typename Cursor>
 class OrderedStream : public ExtentStream {
  public:
@@ -40,6 +41,23 @@ class OrderedStream : public ExtentStream {
       }
     }
     return n;
+  }
+  bool has_rows() const override {
+    return requires(Cursor & c, std::span<ExtentRow> out) { c.next_rows(out); };
+  }
+  std::size_t next_rows(std::span<ExtentRow> out) override {
+    if constexpr (requires(Cursor & c) { c.next_rows(out); }) {
+      while (!merge_ && (single_ || group_ < group_ends_.size())) {
+        if (!single_) {
+          open_group();
+        } else if (const std::size_t n = single_->next_rows(out); n > 0) {
+          return n;
+        } else {
+          single_.reset();
+        }
+      }
+    }
+    return ExtentStream::next_rows(out);
   }
 
  protected:

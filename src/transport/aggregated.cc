@@ -329,6 +329,8 @@ class PlannedHomes : public WindowHomes {
   const Topology& topology_;
 };
 
+constexpr Count smallest_window = 4096;
+
 }  // namespace
 
 // Windows are looked at in parts, so that what ranks keep of them is small however large the file.
@@ -349,17 +351,18 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
   const bool by_all = one_node() && (grid.count <= slots_->rings().home ||
                                      total.bytes >= (total.last - total.first) / 2);
   std::unique_ptr<ExtentStream> first_walk, second_walk;
-  std::optional<ExtentReader> looks;
+  std::optional<RowReader> looks;
+  std::optional<ExtentReader> pieces;  // of a write
   ReadWalks walks;
   auto failed = attempt_to([&] {
     const bool again = from > total.first;
-    const auto skip = [&](ExtentReader& walk) {
-      if (again) walk.for_each_before(from, [](const Extent&) {});
+    const auto skip = [&](auto& walk) {
+      if (again) walk.for_each_before(from, [](const auto&) {});
     };
     if (!by_all) skip(looks.emplace(*(first_walk = extents.clone())));
     if (!writing) skip(walks.marks.emplace(*(second_walk = extents.clone())));
     if (again) extents.rewind();
-    skip(walks.copies.emplace(extents));
+    writing ? skip(pieces.emplace(extents)) : skip(walks.copies.emplace(extents));
   });
   for (Offset begin = from;;) {
     const WindowGrid part = grid.part_from(begin);
@@ -373,6 +376,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
         walk.emplace(site, part, writing);
         if (failed) {
           failure_ = std::exchange(failed, std::nullopt);
+          pieces.reset();
           walks.marks.reset();
           walks.copies.reset();
         }
@@ -383,8 +387,10 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
             walk.emplace(site, part, writing);
             if (by_all) return visit_all(part, topology_->node().size(), visits_);
             touched.emplace(part);
-            looks->for_each_before(part.end(),
-                                   [&](const Extent& e) { touched->mark(e.offset, e.end()); });
+            looks->for_each_before(part.end(), [&](const auto& piece) {
+              each_run(piece, smallest_window - 1,
+                       [&](Offset offset, Count bytes) { touched->mark(offset, offset + bytes); });
+            });
           });
         }
         by_all ? agree_on_error(comm_, failed)
@@ -394,7 +400,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
       walk->over(visits_);
       report_[Counter::windows] += static_cast<std::int64_t>(visits_.size());
     }
-    writing ? walk->write(walks.copies) : walk->read(walks);
+    writing ? walk->write(pieces) : walk->read(walks);
     begin = part.end();
     if (begin >= grid.end()) return;
     if (by_all) continue;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Count smallest_window = 64 << 10;
 constexpr Count cached_window = 512 << 10;
+constexpr Count alike_window = 1 << 20;  // wakes ranks that outnumber cores half as often
 constexpr Count shipped_window = 1 << 20;
 constexpr Count most_of_a_window = 1 << 30;  // a message of MPI counts its bytes in an int
 constexpr Count bulk_window = 1 << 20, bulk_write_piece = 4 << 20, bulk_read_piece = 512 << 10;
@@ -100,7 +101,11 @@ Count window_size_for(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, Count before) {
   if (options.planned) return options.planned->size;
   Count largest = options.window_size;
-  if (largest == 0 && nodes.nodes == 1) largest = options.bulk ? bulk_window : cached_window;
+  if (largest == 0 && nodes.nodes == 1) {
+    largest = options.bulk                        ? bulk_window
+              : options.sharing == Sharing::alike ? alike_window
+                                                  : cached_window;
+  }
   // Without shared memory each rank has its own, and that is scarce.
   if (largest == 0) largest = nodes.share_memory ? shipped_window : cached_window;
   const RingSizes rings = least_rings(nodes);

@@ -61,6 +61,19 @@ TEST(AggregationRules, windows_are_whole_stripes_where_there_is_room_for_one) {
       }
 }
 
+TEST(AggregationRules, windows_that_ranks_of_a_node_read_alike_are_larger) {
+  const Count bytes = Count{256} << 20;
+  const OperationTotal total{0, bytes, bytes, bytes / 256};
+  const auto window = [&](int nodes, Sharing sharing) {
+    TransportOptions options;
+    options.sharing = sharing;
+    return window_size_for(total, {16, nodes}, options, 0);
+  };
+  EXPECT_EQ(window(1, Sharing::alike), 1 << 20);
+  EXPECT_EQ(window(1, Sharing::unknown), 512 << 10);
+  EXPECT_EQ(window(4, Sharing::alike), window(4, Sharing::unknown));
+}
+
 // Each window costs a message of every other node: no more windows than nodes.
 TEST(AggregationRules, a_node_has_one_window_of_a_small_operation) {
   const NodeCounts eight{16, 8};

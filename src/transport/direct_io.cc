@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -99,19 +100,20 @@ class RunReader {
   void add(ExtentRow row) {
     Extent& e = row.first;
     if (row.count == 1) return add(e);
-    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > direct_buffer;
     const bool whole = is_whole(e);
+    const bool apart = row.stride - e.length > hole_threshold_ || 2 * row.stride > direct_buffer ||
+                       (whole && e.length >= large_piece);
     if (apart) flush();
-    for (Count n = 1; row.count > 0; row.count -= n) {
+    for (Count n = 1; row.count > 0; n = 1) {
       if (apart) {
         whole ? read_in_place(e) : add(e);
       } else {
         if (reach(e.offset) < e.length) flush();
         n = std::min(row.count, (reach(e.offset) - e.length) / row.stride + 1);
-        keep({e, n, row.stride}, e.end() + (n - 1) * row.stride);
+        const ExtentRow near{e, n, row.stride, row.apart};
+        keep(near, near.end());
       }
-      e.offset += n * row.stride;
-      e.skip += n * e.length;
+      row.leave_out(n);
     }
   }
 
@@ -122,8 +124,7 @@ class RunReader {
     const auto begin = Clock::now();
     read_(start_, {buffer_.get(), static_cast<std::size_t>(end_ - start_)});
     if (holes_ != Holes::known) judge(Clock::now() - begin);
-    for (const ExtentRow& row : pending_)
-      take_apart(row, buffer_.get() + (row.first.offset - start_));
+    for (const ExtentRow& row : pending_) copy_in(row, buffer_.get() + (row.first.offset - start_));
     pending_.clear();
   }
 
@@ -172,29 +173,6 @@ class RunReader {
     if (pending_.size() == most_pending) flush();
   }
 
-  template <typename Word>
-  static void gather(const ExtentRow& row, const std::byte* from) {
-    std::byte* to = row.first.memory + row.first.skip;
-    const bool reverse = row.first.swap > 1 && !native_is_big_endian;
-    for (Count i = 0; i < row.count; ++i, from += row.stride, to += sizeof(Word)) {
-      Word word;
-      std::memcpy(&word, from, sizeof word);
-      if (reverse) word = byte_swapped(word);
-      std::memcpy(to, &word, sizeof word);
-    }
-  }
-
-  static void take_apart(const ExtentRow& row, const std::byte* from) {
-    Extent e = row.first;
-    if (row.count == 1) return copy_in(e, from);
-    if (e.swap == 1 || (e.swap == e.length && e.skip % e.swap == 0)) {
-      if (e.length == 2) return gather<std::uint16_t>(row, from);
-      if (e.length == 4) return gather<std::uint32_t>(row, from);
-      if (e.length == 8) return gather<std::uint64_t>(row, from);
-    }
-    for (Count i = 0; i < row.count; ++i, from += row.stride, e.skip += e.length) copy_in(e, from);
-  }
-
   void read_in_place(const Extent& e) {
     for (Count done = 0, n = e.length; done < e.length; done += n) {
       // To a multiple of the step, and no element is cut.
@@ -217,15 +195,6 @@ class RunReader {
   Offset start_ = 0, end_ = 0;
 };
 
-template <typename Run>
-void feed(ExtentStream& extents, Run& run) {
-  std::array<Extent, 256> batch;
-  while (const std::size_t n = extents.next(batch)) {
-    for (std::size_t i = 0; i < n; ++i) run.add(batch[i]);
-  }
-  run.flush();
-}
-
 }  // namespace
 
 Count direct_call(bool slow, Count buffer_limit) {
@@ -243,7 +212,11 @@ void write_directly(ByteFile& file, ExtentStream& extents, Report& report, Count
   const StreamSummary summary = extents.summary();
   const Count most = direct_call(slow, buffer_limit);
   RunWriter run(file, report, summary.last - summary.first < direct_buffer ? direct_buffer : most);
-  feed(extents, run);
+  std::array<Extent, 256> batch;
+  while (const std::size_t n = extents.next(batch)) {
+    for (std::size_t i = 0; i < n; ++i) run.add(batch[i]);
+  }
+  run.flush();
 }
 
 void read_rows(const ReadInto& read, const StreamSummary& summary,
@@ -262,7 +235,9 @@ void read_directly(ByteFile& file, ExtentStream& extents, Count hole_threshold, 
   };
   const bool slow = is_slow(file.least_latency(false));
   RunReader run(read, hole_threshold, extents.summary(), true, direct_call(slow, slow_call));
-  feed(extents, run);
+  RowReader(extents).for_each_before(std::numeric_limits<Offset>::max(),
+                                     [&](const auto& piece) { run.add(piece); });
+  run.flush();
 }
 
 }  // namespace forebay

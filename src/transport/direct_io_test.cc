@@ -48,7 +48,7 @@ void expect_rows(Reads& reads, const std::vector<ExtentRow>& rows, std::vector<s
       const Offset skip = row.first.skip + i * row.first.length;
       for (Count b = 0; b < row.first.length; ++b) {
         const std::byte value = byte_of(offset + b);
-        store_swapped_range(expected.data(), skip + b, &value, 1, row.first.swap);
+        store_swapped_range(expected.data() + i * row.apart, skip + b, &value, 1, row.first.swap);
       }
       summary.last = std::max(summary.last, offset + row.first.length);
       summary.bytes += row.first.length;
@@ -91,11 +91,13 @@ TEST(ReadRows, gives_every_piece_its_bytes) {
       if (pick(0, 3) == 0) position += pick(0, swap - 1);
       row.count = length > 10'000 ? 1 : pick(1, 300);
       row.stride = length + pick(0, most[pick(0, 2)]);
+      if (row.count > 1) row.apart = pick(0, (row.stride - length) / 8) * 8;
       row.first = {offset, length, memory.data(), position, swap};
       const Offset end = offset + (row.count - 1) * row.stride + length;
       if (end > file_bytes) break;
       rows.push_back(row);
-      position = (position + row.count * length + swap - 1) / swap * swap;
+      position += row.count * (length + row.apart);
+      position = (position + swap - 1) / swap * swap;
       offset = end + pick(0, 200);
     }
     if (rows.empty()) continue;

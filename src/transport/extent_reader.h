@@ -1,10 +1,13 @@
-// Walks an ExtentStream piece by piece, cutting pieces at given file offsets.
+// Walks an ExtentStream piece by piece, or row by row, cutting pieces at given file offsets.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/byteorder.h"
@@ -12,57 +15,96 @@
 
 namespace forebay {
 
-class ExtentReader {
- public:
-  explicit ExtentReader(ExtentStream& stream) : stream_(stream) {}
+inline Offset offset_of(const Extent& e) { return e.offset; }
+inline Offset offset_of(const ExtentRow& row) { return row.first.offset; }
 
-  /// Calls f(extent) for every piece, or part of one, that lies before `limit`. Limits increase
-  /// from call to call.
+template <bool in_rows>
+class PieceReader {
+ public:
+  explicit PieceReader(ExtentStream& stream)
+      : stream_(stream), by_row_(in_rows && stream.has_rows()) {}
+
+  /// Calls f(piece) for every piece, or part of one, that lies before `limit`: an Extent, or an
+  /// ExtentRow of a stream that has rows. Limits increase from call to call.
   template <typename F>
   void for_each_before(Offset limit, F&& f) {
     take_tails(limit, f);
-    while (fill()) {
-      for (; at_ < filled_; ++at_) {
-        const Extent& e = batch_[at_];
-        if (e.offset >= limit) return;
-        if (e.end() <= limit) {
-          f(e);
-        } else {
-          cut(e, limit, f);
-        }
-      }
-    }
+    if constexpr (in_rows)
+      if (by_row_) return walk(rows_, limit, f);
+    walk(batch_, limit, f);
   }
 
   /// Where the next piece begins; nothing behind the last one.
   std::optional<Offset> next() {
     Offset next = std::numeric_limits<Offset>::max();
     for (const Extent& e : tails_) next = std::min(next, e.offset);
-    if (fill()) next = std::min(next, batch_[at_].offset);
+    if constexpr (in_rows)
+      if (by_row_ && fill(rows_)) next = std::min(next, rows_[at_].first.offset);
+    if (!by_row_ && fill(batch_)) next = std::min(next, batch_[at_].offset);
     if (next == std::numeric_limits<Offset>::max()) return std::nullopt;
     return next;
   }
 
  private:
-  bool fill() {
+  using Extents = std::array<Extent, 256>;
+  using Rows = std::array<ExtentRow, in_rows ? 64 : 1>;
+
+  bool fill(Extents& batch) {
     if (at_ < filled_) return true;
-    filled_ = stream_.next(batch_);
+    filled_ = stream_.next(batch);
     at_ = 0;
     return filled_ > 0;
+  }
+  bool fill(Rows& batch) {
+    if (at_ < filled_) return true;
+    filled_ = stream_.next_rows(batch);
+    at_ = 0;
+    return filled_ > 0;
+  }
+
+  template <typename Batch, typename F>
+  void walk(Batch& batch, Offset limit, F&& f) {
+    while (fill(batch)) {
+      for (; at_ < filled_; ++at_) {
+        auto& piece = batch[at_];
+        if (offset_of(piece) >= limit) return;
+        if (piece.end() <= limit) {
+          f(std::as_const(piece));
+        } else if (!cut(piece, limit, f)) {
+          return;
+        }
+      }
+    }
   }
 
   // Pieces of a read may overlap, so others that begin before `limit` can follow one that reaches
   // beyond it.
   template <typename F>
-  void cut(const Extent& e, Offset limit, F&& f) {
+  bool cut(const Extent& e, Offset limit, F&& f) {
     Extent part = e;
     part.length = limit - e.offset;
-    f(static_cast<const Extent&>(part));
+    f(std::as_const(part));
     part = e;
     part.skip += limit - e.offset;
     part.length = e.end() - limit;
     part.offset = limit;
     tails_.push_back(part);
+    return true;
+  }
+
+  // Of a row what lies before `limit`; whether nothing is left of it but the tail of its last.
+  template <typename F>
+  bool cut(ExtentRow& row, Offset limit, F&& f) {
+    if (row.first.end() <= limit) {
+      ExtentRow whole = row;
+      whole.count = (limit - row.first.end()) / row.stride + 1;
+      f(std::as_const(whole));
+      row.leave_out(whole.count);
+    }
+    if (row.first.offset >= limit) return false;
+    cut(row.first, limit, f);
+    row.leave_out(1);
+    return row.count == 0;
   }
 
   template <typename F>
@@ -80,16 +122,59 @@ class ExtentReader {
   }
 
   ExtentStream& stream_;
-  std::array<Extent, 256> batch_;
+  bool by_row_;
+  Extents batch_;
+  Rows rows_;
   std::size_t at_ = 0, filled_ = 0;
   std::vector<Extent> tails_;
 };
+
+using ExtentReader = PieceReader<false>;
+using RowReader = PieceReader<true>;
+
+/// As ExtentRow::each_run().
+template <typename F>
+void each_run(const Extent& e, Count, F&& f) {
+  f(e.offset, e.length);
+}
+template <typename F>
+void each_run(const ExtentRow& row, Count bridge, F&& f) {
+  row.each_run(bridge, f);
+}
 
 inline void copy_out(std::byte* to, const Extent& e) {
   copy_swapped_range(to, e.memory, e.skip, e.length, e.swap);
 }
 inline void copy_in(const Extent& e, const std::byte* from) {
   store_swapped_range(e.memory, e.skip, from, e.length, e.swap);
+}
+
+template <typename Word>
+void gather(const ExtentRow& row, const std::byte* from) {
+  std::byte* to = row.first.memory + row.first.skip;
+  const bool reverse = row.first.swap > 1 && !native_is_big_endian;
+  const Count step = static_cast<Count>(sizeof(Word)) + row.apart;
+  for (Count i = 0; i < row.count; ++i, from += row.stride, to += step) {
+    Word word;
+    std::memcpy(&word, from, sizeof word);
+    if (reverse) word = byte_swapped(word);
+    std::memcpy(to, &word, sizeof word);
+  }
+}
+
+/// `from`: the first extent's bytes, with the others and what is between them behind it.
+inline void copy_in(const ExtentRow& row, const std::byte* from) {
+  Extent e = row.first;
+  if (row.count > 1 && (e.swap == 1 || (e.swap == e.length && e.skip % e.swap == 0))) {
+    if (e.length == 2) return gather<std::uint16_t>(row, from);
+    if (e.length == 4) return gather<std::uint32_t>(row, from);
+    if (e.length == 8) return gather<std::uint64_t>(row, from);
+  }
+  for (Count i = 0; i < row.count; ++i, from += row.stride) {
+    copy_in(e, from);
+    e.skip += e.length;
+    e.memory += row.apart;
+  }
 }
 
 }  // namespace forebay

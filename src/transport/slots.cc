@@ -231,6 +231,22 @@ bool Slots::arrive(const Use& use, int of) {
   return before + 1 == static_cast<std::uint32_t>(of);
 }
 
+// Nobody is woken for it: this rank takes it before it sleeps, if nobody else does.
+void Slots::complete(const Use& use) {
+  control(use.slot).complete.store(use.generation + 1, std::memory_order_release);
+}
+
+bool Slots::take(const Use& use) {
+  Control& c = control(use.slot);
+  if (c.complete.load(std::memory_order_acquire) != use.generation + 1) return false;
+  std::uint64_t taken = c.taken.load(std::memory_order_relaxed);
+  return taken <= use.generation && c.taken.compare_exchange_strong(taken, use.generation + 1);
+}
+
+bool Slots::is_taken(const Use& use) const {
+  return control(use.slot).taken.load(std::memory_order_relaxed) > use.generation;
+}
+
 void Slots::clear_placed(const Use& use) {
   Control& c = control(use.slot);
   const Count high = c.high.load(std::memory_order_relaxed);

@@ -9,7 +9,8 @@
 //   write:  wait until it is free → place pieces → arrive; the last to arrive writes the window, or
 //           sends it to the node that does, and releases the slot
 //   read:   wait until it is free → mark what is needed → arrive; the last to arrive reads, or
-//           asks the node that does, and publishes; all copy out → depart
+//           asks the node that does, and publishes; all copy out → depart. Or it says that the
+//           window is complete, and whoever waits next takes it, and reads: several at a time
 //
 // The windows that ranks of the node visit are a sequence that all of them know; the ring's use for
 // one follows from its turn there, and a rank leaves out those that it has nothing to do with.
@@ -18,8 +19,9 @@
 //
 // Who may touch a slot, and until when: from then on to its arrive each rank places bytes, or marks
 // what it needs, where no other rank does. Behind the last arrive the slot belongs to that rank
-// alone, until it publishes (a read: the bytes are all ranks' to look at, nobody's to change) or
-// releases. Behind the last depart, or the write, the slot is empty, and the next use begins.
+// alone, or to the one that takes it, until it publishes (a read: the bytes are all ranks' to look
+// at, nobody's to change) or releases. Behind the last depart, or the write, the slot is empty, and
+// the next use begins.
 #pragma once
 
 #include <algorithm>
@@ -98,6 +100,10 @@ class Slots {
 
   /// Notes that the bytes of the piece are wanted, in blocks of 4 KiB.
   void need(const Use& use, Offset offset, Count length);
+  template <typename Piece>
+  void need(const Use& use, const Piece& piece) {  // no block lies between two of a row
+    each_run(piece, block - 1, [&](Offset offset, Count bytes) { need(use, offset, bytes); });
+  }
 
   /// Local. Whether bytes are placed where others had been placed is noted from here on.
   void watch_overlaps(bool on) { watches_ = on; }
@@ -112,11 +118,17 @@ class Slots {
   void take_turn(int most);
   void end_turn();
 
+  /// By the last to arrive for a read: one of the ranks that arrived may take the window.
+  void complete(const Use& use);
+  /// Whether it is complete and this rank's to read from here on; whether it is anybody's.
+  bool take(const Use& use);
+  bool is_taken(const Use& use) const;
+
   /// By the last to arrive, on any of its threads: writes what was placed. Holes of up to
   /// `hole_threshold` bytes are read first and written with their neighbours. Releases the slot
   /// whatever happens.
   void write_out(const Use& use, ByteFile& file, Count hole_threshold, Report& report);
-  /// By the last to arrive: reads what is needed and publishes it.
+  /// By the last to arrive, or who took it: reads what is needed and publishes it.
   void read_in(const Use& use, ByteFile& file, Count hole_threshold, Report& report);
   // By the last to arrive, where another node writes or reads the window:
 
@@ -166,6 +178,7 @@ class Slots {
     std::atomic<std::uint32_t> arrived, departed;
     std::atomic<std::uint64_t> generation;  // finished uses
     std::atomic<std::uint64_t> published;   // uses whose data has been read
+    std::atomic<std::uint64_t> complete, taken;
     std::atomic<std::int64_t> low,
         high;  // placed bytes lie within [low, high), relative to the window
     std::atomic<std::uint32_t>

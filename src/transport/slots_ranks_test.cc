@@ -129,6 +129,28 @@ TEST_F(SlotsTest, windows_are_written_by_whoever_comes_last) {
   }
 }
 
+TEST_F(SlotsTest, a_complete_window_is_one_ranks_to_read) {
+  std::ofstream(path_, std::ios::binary) << std::string(file_bytes, 'x');
+  with_ring([&](const Comm& comm, Slots& ring, File& file, Report& report) {
+    for (Count w = 0; w < windows; ++w) {
+      const auto use = free_use(ring, w);
+      ring.need(use, use.begin, window);
+      EXPECT_FALSE(ring.take(use));
+      comm.barrier();
+      if (ring.arrive(use, ranks)) ring.complete(use);
+      comm.barrier();
+      const bool mine = ring.take(use);
+      EXPECT_EQ(comm.all_reduce(mine, Reduce::sum), 1);
+      EXPECT_TRUE(ring.is_taken(use));
+      EXPECT_FALSE(ring.take(use));
+      if (mine) ring.read_in(use, file, window, report);
+      ring.wait_until_read(use, nothing);
+      EXPECT_EQ(*ring.data(use, use.begin + window - 1), std::byte{'x'});
+      ring.depart(use, ranks);
+    }
+  });
+}
+
 TEST_F(SlotsTest, a_window_is_read_once_for_all_who_need_it) {
   std::string content(file_bytes, 0);
   for (std::size_t i = 0; i < content.size(); ++i)

@@ -36,6 +36,7 @@ WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid, bool writ
     : site_(site),
       grid_(grid),
       writing_(writing),
+      in_turns_(!writing && site.mailbox == nullptr),
       ahead_(windows_ahead(site.slots.rings())),
       meanwhile_([this] { return progress(); }) {
   const auto [home, away] = site_.slots.rings();
@@ -76,8 +77,8 @@ void WindowWalk::move_on_until(F&& done) {
 }
 
 // A walk that fails is over: this rank goes on through the windows, with no pieces.
-template <typename F>
-void WindowWalk::walk(std::optional<ExtentReader>& reader, std::size_t i, F&& f) {
+template <typename Reader, typename F>
+void WindowWalk::walk(std::optional<Reader>& reader, std::size_t i, F&& f) {
   const Offset limit = grid_.end_of(visit(i).window);
   if (reader && !attempt_into(site_.failure, [&] { reader->for_each_before(limit, f); }))
     reader.reset();
@@ -123,10 +124,12 @@ void WindowWalk::read(ReadWalks& walks) {
     {
       StepTimer timer(site_.report, Step::plan);
       if (visit(i).home) {
-        walk(walks.marks, i, [&](const Extent& e) { site_.slots.need(use, e.offset, e.length); });
+        walk(walks.marks, i, [&](const auto& piece) { site_.slots.need(use, piece); });
       } else {
         Slots::Placer placer(site_.slots, use);
-        walk(walks.marks, i, [&](const Extent& e) { placer.wish(e.offset, e.length); });
+        walk(walks.marks, i, [&](const auto& piece) {
+          each_run(piece, 0, [&](Offset offset, Count bytes) { placer.wish(offset, bytes); });
+        });
       }
     }
     arrive(i);
@@ -145,6 +148,7 @@ std::size_t WindowWalk::ahead_of(std::size_t i, std::size_t end) const {
 void WindowWalk::wait_until_free(std::size_t i) {
   StepTimer timer(site_.report, Step::wait);
   const Slots::Use use = use_at(i);
+  wanted_ = i;
   if (ahead_ > 0 && !site_.slots.is_free(use))
     site_.slots.wait_until_empty(use_at(ahead_of(i, visits_.size())), meanwhile_);
   site_.slots.wait_until_free(use, meanwhile_);
@@ -153,15 +157,18 @@ void WindowWalk::wait_until_free(std::size_t i) {
 // Of the windows behind it only those count that this rank has marked: others wait for it there.
 void WindowWalk::wait_until_read(std::size_t i, std::size_t marked) {
   StepTimer timer(site_.report, Step::wait);
+  const std::size_t last = ahead_of(i, marked);
+  wanted_ = last + 1;
   if (ahead_ > 0 && !site_.slots.is_read(use_at(i)))
-    site_.slots.wait_until_read(use_at(ahead_of(i, marked)), meanwhile_);
+    site_.slots.wait_until_read(use_at(last), meanwhile_);
   site_.slots.wait_until_read(use_at(i), meanwhile_);
 }
 
-void WindowWalk::copy(std::size_t i, std::optional<ExtentReader>& copies) {
+void WindowWalk::copy(std::size_t i, std::optional<RowReader>& copies) {
   const Slots::Use use = use_at(i);
   StepTimer timer(site_.report, Step::unpack);
-  walk(copies, i, [&](const Extent& e) { copy_in(e, site_.slots.data(use, e.offset)); });
+  walk(copies, i,
+       [&](const auto& piece) { copy_in(piece, site_.slots.data(use, offset_of(piece))); });
   site_.slots.depart(use, who_come(i));
 }
 
@@ -169,7 +176,18 @@ void WindowWalk::arrive(std::size_t i) {
   const Slots::Use use = use_at(i);
   if (!site_.slots.arrive(use, who_come(i))) return;
   if (!visit(i).home) return send(i);
-  (writing_ ? site_.write_out : site_.read_in)(use);
+  if (writing_) return site_.write_out(use);
+  in_turns_ ? site_.slots.complete(use) : site_.read_in(use);
+}
+
+// On one node. Were it the last to arrive who reads, it would be the last at the next window for
+// that, and read nearly all, while the others wait. Each complete window is read: all who come to
+// it wait for it in the end, and look for it here before they sleep.
+void WindowWalk::read_complete_ones() {
+  for (std::size_t i = untaken_; i < wanted_; ++i) {
+    if (visit(i).mine && site_.slots.take(use_at(i))) site_.read_in(use_at(i));
+    if (i == untaken_ && (!visit(i).mine || site_.slots.is_taken(use_at(i)))) ++untaken_;
+  }
 }
 
 // What this node has for a window, or wants of it, goes to the node that it is at home at.
@@ -220,7 +238,10 @@ void WindowWalk::post(Rank to, int tag, const WindowHead& head, RawBytes&& messa
 // What moves messages on while this rank waits. Nothing in it waits. Open are as many windows, from
 // the first that is not over, as there are slots.
 Slots::Left WindowWalk::progress() {
-  if (site_.mailbox == nullptr) return Slots::Left::nothing;
+  if (site_.mailbox == nullptr) {
+    read_complete_ones();
+    return Slots::Left::nothing;
+  }
   const bool moved = site_.mailbox->look();
   receive_answers();
   while (front_ < delegated_.size() && delegated_[front_].is_over()) ++front_;

@@ -55,7 +55,7 @@ struct WindowSite {
 
 /// Walks over extents of a read; none where there is no memory for them.
 struct ReadWalks {
-  std::optional<ExtentReader> marks, copies;
+  std::optional<RowReader> marks, copies;
 };
 
 class WindowWalk {
@@ -98,6 +98,7 @@ class WindowWalk {
   }
 
   void arrive(std::size_t i);
+  void read_complete_ones();
   void send(std::size_t i);
   Slots::Left progress();
   void receive(Delegated& d, std::vector<Wish>& wishes, bool more);
@@ -107,17 +108,19 @@ class WindowWalk {
   std::size_t ahead_of(std::size_t i, std::size_t end) const;
   void wait_until_free(std::size_t i);
   void wait_until_read(std::size_t i, std::size_t marked);
-  void copy(std::size_t i, std::optional<ExtentReader>& copies);
+  void copy(std::size_t i, std::optional<RowReader>& copies);
   void settle();
   template <typename F>
   void move_on_until(F&& done);
-  template <typename F>
-  void walk(std::optional<ExtentReader>& reader, std::size_t i, F&& f);
+  template <typename Reader, typename F>
+  void walk(std::optional<Reader>& reader, std::size_t i, F&& f);
 
   WindowSite site_;
   WindowGrid grid_;  // the part
   std::span<const Visit> visits_;
   bool writing_;
+  bool in_turns_;                         // who waits reads what is complete
+  std::size_t wanted_ = 0, untaken_ = 0;  // visits before them: it would read; all of them taken
   std::size_t ahead_;  // windows that a rank which has to wait waits for beyond the one it needs
   Slots::Meanwhile meanwhile_;
   std::vector<Delegated> delegated_;

@@ -27,6 +27,19 @@ constexpr std::uint32_t most_joined = 1 << 20;
 // Holes that a rank which reads for itself reads, too.
 constexpr Count hole = 64 << 10;
 
+// One that goes on where the next round of the one outside it begins is one with it.
+void add_loop(BlockRows& rows, BlockRows::Loop loop) {
+  if (!rows.loops.empty()) {
+    const BlockRows::Loop& outer = rows.loops.back();
+    if (outer.file_step == loop.count * loop.file_step &&
+        outer.memory_step == loop.count * loop.memory_step) {
+      loop.count *= outer.count;
+      rows.loops.pop_back();
+    }
+  }
+  rows.loops.push_back(loop);
+}
+
 BlockRows rows_of(const bp::Block& block, const Overlap& part, const std::vector<Count>& box,
                   Count size, std::byte* out) {
   const std::vector<Count> in_block = Rows::steps_of(block.at.count), in_box = Rows::steps_of(box);
@@ -37,8 +50,7 @@ BlockRows rows_of(const bp::Block& block, const Overlap& part, const std::vector
   rows.memory = out + linear(part.in_box, in_box) * size;
   rows.row = shape.length() * size;
   for (std::size_t d = 0; d < shape.outer(); ++d)
-    if (part.count[d] > 1)
-      rows.loops.push_back({part.count[d], in_block[d] * size, in_box[d] * size});
+    if (part.count[d] > 1) add_loop(rows, {part.count[d], in_block[d] * size, in_box[d] * size});
   return rows;
 }
 
@@ -56,18 +68,34 @@ class RowsCursor {
     std::size_t n = 0;
     while (n < out.size() && !at_end_) {
       out[n++] = {offset_, rows_->row, memory_, 0, 1};
-      advance();
+      advance(1);
+    }
+    return n;
+  }
+  std::size_t next_rows(std::span<ExtentRow> out) {
+    std::size_t n = 0;
+    while (n < out.size() && !at_end_) {
+      ExtentRow row{{offset_, rows_->row, memory_, 0, 1}};
+      if (!rows_->loops.empty()) {
+        const BlockRows::Loop& loop = rows_->loops.back();
+        row.count = loop.count - done_[rows_->loops.size() - 1];
+        row.stride = loop.file_step;
+        row.apart = loop.memory_step - rows_->row;
+      }
+      out[n++] = row;
+      advance(row.count);
     }
     return n;
   }
 
  private:
-  void advance() {
-    for (std::size_t l = rows_->loops.size(); l-- > 0;) {
+  // By so many rounds of the innermost loop, which has as many left.
+  void advance(Count rounds) {
+    for (std::size_t l = rows_->loops.size(); l-- > 0; rounds = 1) {
       const BlockRows::Loop& loop = rows_->loops[l];
-      offset_ += loop.file_step;
-      memory_ += loop.memory_step;
-      if (++done_[l] < loop.count) return;
+      offset_ += rounds * loop.file_step;
+      memory_ += rounds * loop.memory_step;
+      if ((done_[l] += rounds) < loop.count) return;
       offset_ -= loop.count * loop.file_step;
       memory_ -= loop.count * loop.memory_step;
       done_[l] = 0;
