@@ -101,6 +101,7 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
   // whose bits grow with it; sizes that were seen; likely sizes.
   constexpr std::size_t sizes = 9;
   Count agreed[sizes + CheckpointRoom::likely] = {0, 0, 1};
+  static_assert(std::size(agreed) <= Meeting::room);
   const auto failed = attempt_to([&] {
     if (adjoint < -1)
       throw Error(Errc::einval, std::to_string(adjoint) + " steps to be reversed",

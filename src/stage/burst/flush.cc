@@ -149,9 +149,9 @@ void Flush::load(std::size_t number, Batch& batch) const {
 FlushResult Flush::run(Count rounds, bool collective) {
   FlushResult result;
   Batch slots[2];
-  // Reads ahead; its destructor waits, so that no thread outlives the batches.
-  std::future<void> ahead;
   std::optional<Error> unread, unwritten;
+  // Reads ahead; its destructor waits, so that no thread outlives what it writes to.
+  std::future<void> ahead;
   const auto read = [&](Count round) {
     if (auto error = attempt_to([&] { load(static_cast<std::size_t>(round), slots[round % 2]); });
         error && !unread) {
