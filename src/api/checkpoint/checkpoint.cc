@@ -21,6 +21,7 @@
 #include "base/last_message.h"
 #include "checkpoint/store.h"
 #include "comm/agree.h"
+#include "comm/backend.h"
 #include "method/checkpoint_method.h"
 #include "method/method.h"
 #include "method/method_values.h"
