@@ -124,6 +124,7 @@ std::shared_ptr<const RunList> Decomposition::make(const Key& key) const {
     *list = std::move(one);
     for (Run& run : list->runs) run.offset *= key.width, run.length *= key.width;
     list->bytes *= key.width;
+    list->runs.shrink_to_fit();  // some were merged
     return list;
   }
   list->overlapping = one.overlapping;

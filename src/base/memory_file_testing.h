@@ -20,7 +20,7 @@ struct MemoryDisk {
   Count room = std::numeric_limits<Count>::max();  ///< bytes that may still be written
   bool releases = true;                            ///< space of a range can be given back
   bool linked = true;
-  int reads = 0, writes = 0, truncations = 0;  ///< calls
+  int writes = 0, truncations = 0;  ///< calls
   Count released = 0;               ///< bytes
 
   void flip(Offset offset, unsigned bit) {
@@ -37,7 +37,6 @@ class MemoryFile : public ByteFile {
 
   std::size_t read_at(Offset offset, std::span<std::byte> into) override {
     if (offset < 0) throw Error(Errc::eread, "a negative position");
-    ++disk_->reads;
     const auto& bytes = disk_->bytes;
     if (offset >= std::ssize(bytes)) return 0;
     const auto at = static_cast<std::size_t>(offset);

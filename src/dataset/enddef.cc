@@ -76,6 +76,8 @@ bool Dataset::agree_on_schema(const EnddefArguments& arguments) {
     std::optional<std::string_view> mine;
     if (!failed) {
       printed = container_->print();
+      const auto asked = std::as_bytes(std::span(&arguments, 1));  // places follow from these, too
+      printed.insert(printed.end(), asked.begin(), asked.end());
       mine.emplace(reinterpret_cast<const char*>(printed.data()), printed.size());
     }
     same = all_have(comm_, mine);

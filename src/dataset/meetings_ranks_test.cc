@@ -13,6 +13,7 @@
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
+#include "storage/store_times.h"
 
 namespace forebay {
 namespace {
@@ -274,17 +275,21 @@ TEST(MeetingsOfAFile, tell_of_a_header_that_cannot_be_written) {
 // Rank 0's definitions count, also where others' cannot be placed, or need more than a header.
 TEST(MeetingsOfAFile, give_all_ranks_the_definitions_of_the_first) {
   const std::string path = ::testing::TempDir() + "/forebay_definitions_of_the_first.nc";
-  enum Kind { plain, more, too_large, chunked, filled };
+  enum Kind { plain, more, too_large, chunked, filled, aligned, aligned_filled, aligned_later };
   for (const bool chunks : {false, true})
-    for (const Kind kind : {plain, more, too_large, chunked, filled})
+    for (const Kind kind :
+         {plain, more, too_large, chunked, filled, aligned, aligned_filled, aligned_later})
       run_as_threads(ranks, [&](const Comm& comm) {
         auto ds = Dataset::create(comm, path, 2, false, {{"ranks_per_node", "2"}});
+        if (kind == aligned_filled) ds->set_fill(true);
         const DimId y = ds->def_dim("y", rows), x = ds->def_dim("x", ranks);
         const VarId var = ds->def_var("v", Type::int32, std::array{y, x});
         if (chunks) ds->set_chunk(var, std::array<Count, 2>{7, 2});
         EnddefArguments arguments;
-        if (comm.rank() == 2) {
-          arguments.v_align = 4096;
+        if (kind == aligned_later) ds->enddef();
+        if (kind == aligned_later) ds->redef();
+        if (comm.rank() == 2) arguments.v_align = 4096;
+        if (comm.rank() == 2 && kind < aligned) {
           if (kind == more) ds->def_dim("z", 3);
           const DimId large = ds->def_dim("large", Count{1} << 31);
           if (kind == too_large) ds->def_var("a", Type::float64, std::array{y, large});
@@ -347,14 +352,55 @@ TEST(MeetingsOfAFile, bring_together_what_ranks_did_apart) {
       one.back().last_record = rows;
       ds->execute(one, false);
     }
+    const auto begin = static_cast<std::uintmax_t>(ds->schema().vars[0].begin);
     ds->close();
     comm.barrier();
-    EXPECT_GE(std::filesystem::file_size(path), rows * ranks * 4);  // with what nobody wrote
+    EXPECT_EQ(std::filesystem::file_size(path), begin + rows * ranks * 4);  // also of other columns
     ds = Dataset::open(comm, path, false, {});
     EXPECT_EQ(ds->schema().numrecs, rows);
     ds->close();
   });
   std::filesystem::remove(path);
+}
+
+// The transport is there before a file is: it is told how the folder's files are striped.
+TEST(StripesOfANewFile, bound_its_windows) {
+  const std::string folder = ::testing::TempDir() + "/forebay_striped";
+  std::filesystem::create_directory(folder);
+  const std::string path = folder + "/new.nc";
+  constexpr Count width = 256, many = 2048, stripe = Count{4} << 20;
+  const auto times = StoreTimes::of(path);
+  for (const Count unit : {Count{0}, stripe}) {
+    std::filesystem::remove(path);
+    times->stripe_unit = unit;
+    std::array<std::int64_t, ranks> windows{};
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const HintMap hints{{"ranks_per_node", "2"},
+                          {"transport", "aggregated"},
+                          {"window_size", "256KiB"},
+                          {"bundle_create", "later"}};
+      auto ds = Dataset::create(comm, path, 5, false, hints, true);
+      const DimId y = ds->def_dim("y", many), x = ds->def_dim("x", ranks * width);
+      ds->def_var("v", Type::int32, std::array{y, x});
+      ds->enddef();
+      std::vector<std::int32_t> values;
+      std::vector<Request> one;
+      one.push_back(column(0, comm.rank(), true, values));
+      one[0].selection = Subarray{{0, comm.rank() * width}, {many, width}, {}};
+      one[0].elements = many * width;
+      values.assign(static_cast<std::size_t>(many * width), comm.rank());
+      one[0].memory.data = reinterpret_cast<std::byte*>(values.data());
+      ds->execute(one, true);
+      windows[static_cast<std::size_t>(comm.rank())] =
+          ds->report().counters[static_cast<int>(Counter::windows)];
+      ds->close();
+    });
+    // 8 MiB behind a header.
+    const auto all = std::accumulate(windows.begin(), windows.end(), std::int64_t{0});
+    if (unit == 0) EXPECT_GE(all, 32);
+    if (unit != 0) EXPECT_LE(all, 3 * ranks);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 // Ranks tell the leader of a group their patterns in one call, or, where these are too much for

@@ -502,11 +502,13 @@ constexpr KeySpec keys[] = {
          "changes. 0: all.",
          "engine"},
         &Method::aggregators, &Method::aggregators_of_node),
-    size_key({"window_size", "bytes, 4KiB to 1GiB", "0",
-              "Bytes of one aggregation window at most; file domains are cut at multiples of it. "
-              "Unless given: 512 KiB on one node, 1 MiB between nodes, never less than a stripe.",
-              "engine"},
-             &Method::window_size, 4 * kib, gib),
+    size_key(
+        {"window_size", "bytes, 4KiB to 1GiB", "0",
+         "Bytes of one aggregation window at most; file domains are cut at multiples of it. "
+         "Unless given: 512 KiB on one node, 1 MiB between nodes and where ranks of a node read "
+         "alike, never less than a stripe.",
+         "engine"},
+        &Method::window_size, 4 * kib, gib),
     plain_key({"cb_nodes", "a number, at least 1", "not given",
                "MPI-IO's number of aggregators; stands for aggregators where that is not given. "
                "Passed on.",

@@ -184,10 +184,13 @@ void WindowWalk::arrive(std::size_t i) {
 // that, and read nearly all, while the others wait. Each complete window is read: all who come to
 // it wait for it in the end, and look for it here before they sleep.
 void WindowWalk::read_complete_ones() {
+  const double before = site_.report[Step::read];
   for (std::size_t i = untaken_; i < wanted_; ++i) {
     if (visit(i).mine && site_.slots.take(use_at(i))) site_.read_in(use_at(i));
     if (i == untaken_ && (!visit(i).mine || site_.slots.is_taken(use_at(i)))) ++untaken_;
   }
+  // Who reads does not wait meanwhile, as its caller's timer would have it.
+  site_.report[Step::wait] -= site_.report[Step::read] - before;
 }
 
 // What this node has for a window, or wants of it, goes to the node that it is at home at.
@@ -239,7 +242,7 @@ void WindowWalk::post(Rank to, int tag, const WindowHead& head, RawBytes&& messa
 // the first that is not over, as there are slots.
 Slots::Left WindowWalk::progress() {
   if (site_.mailbox == nullptr) {
-    read_complete_ones();
+    if (in_turns_) read_complete_ones();
     return Slots::Left::nothing;
   }
   const bool moved = site_.mailbox->look();

@@ -1,6 +1,6 @@
 """Kills a program that writes files of a bundle, at one system call after another, and looks at what is left.
 
-Usage: run_kill_bundle.py --mpiexec "MPIEXEC ... -n" --program KILL_BUNDLE --dir DIRECTORY [--behind 1]
+Usage: run_kill_bundle.py --mpiexec "MPIEXEC ... -n" --program KILL_BUNDLE --dir DIRECTORY [--behind 1] [--every 1]
 
 Whichever call is the last of a rank, each file is whole, or has no header; and those are there whose closes had
 returned, but for the last `--behind` steps (bundle_async).
@@ -23,11 +23,12 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--behind", type=int, default=0)
+    parser.add_argument("--every", type=int, default=1, help="calls from one that is the last to the next")
     options = parser.parse_args()
     mpiexec = shlex.split(options.mpiexec)
     killed, seen, failures = 0, set(), []
     for victim, when in [(0, "before"), (0, "after"), (1, "before"), (1, "half")]:
-        for call in range(1, MOST_CALLS):
+        for call in range(1, MOST_CALLS * options.every, options.every):
             shutil.rmtree(options.dir, ignore_errors=True)
             os.makedirs(options.dir)
             log = killing.Log(os.path.join(options.dir, "log"))
@@ -46,7 +47,7 @@ def main():
             if look.returncode != 0 or not whole:
                 failures.append(f"rank {victim} {when} call {call}, {done} done: {look.stdout} {output}")
         else:
-            failures.append(f"rank {victim}: more than {MOST_CALLS} calls")
+            failures.append(f"rank {victim}: more than {MOST_CALLS * options.every} calls")
     print(f"{killed} kills; whole were {sorted(seen)} of 9 files")
     # Between headers, too: some of a step's files are there, and others are not.
     if not any(count % 3 for count in seen):

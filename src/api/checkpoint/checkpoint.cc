@@ -21,6 +21,7 @@
 #include "base/last_message.h"
 #include "checkpoint/store.h"
 #include "comm/agree.h"
+#include "comm/backend.h"
 #include "method/checkpoint_method.h"
 #include "method/method.h"
 #include "method/method_values.h"
@@ -101,6 +102,7 @@ AdjointAction common_action(Store& store, int64_t model, int64_t adjoint) {
   // whose bits grow with it; sizes that were seen; likely sizes.
   constexpr std::size_t sizes = 9;
   Count agreed[sizes + CheckpointRoom::likely] = {0, 0, 1};
+  static_assert(std::size(agreed) <= Meeting::room);
   const auto failed = attempt_to([&] {
     if (adjoint < -1)
       throw Error(Errc::einval, std::to_string(adjoint) + " steps to be reversed",

@@ -248,8 +248,7 @@ bool ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
   if (engine_first) make_engine();
   find_stripes(true, [&] {
     StepTimer timer(site_.report, Step::define);
-    made = may_be_later && !exclusive && create_later();
-    if (made) return true;
+    if (may_be_later && !exclusive && create_later()) return made = true;
     if (!exclusive && directory::is_ours(site_.path)) remove_whole(site_.path);
     const auto before = header_for_beside(site_.path);
     file_.create(exclusive);

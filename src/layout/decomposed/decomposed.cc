@@ -221,6 +221,8 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
     put_list(mine, std::span<const std::byte>(packer_.pack(w.what->pattern)));
   }
   const Comm& group = group_->ranks;
+  std::vector<Message> messages;
+  messages.reserve(1);  // nobody fails before the exchange, in which the others would wait
   const std::int64_t largest = group.all_reduce(std::ssize(mine), Reduce::max);
   if (largest == 0) return;
   DataFileWriter* const writer = group_->writer.get();
@@ -232,8 +234,6 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
   };
   const Count most = std::min(most_gathered, site_.method.buffer_limit / 64);
   if (largest > most / group.size()) {
-    // Nobody fails before the exchange, in which the others would wait.
-    std::vector<Message> messages;
     if (!mine.empty()) messages.push_back({0, std::move(mine)});
     return sparse_exchange(group, messages,
                            [&](Rank, std::span<const std::byte> bytes) { take_all(bytes); });

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/room_for_one.h"
@@ -66,8 +67,9 @@ bool has_all_of(const Bounds& wanted, Count elements, const Bounds& bounds) {
   Count volume = 1;
   for (std::size_t d = 0; d < wanted.low.size(); ++d) {
     if (bounds.low[d] < wanted.low[d] || bounds.high[d] > wanted.high[d]) return false;
-    volume *= wanted.high[d] - wanted.low[d];  // fits: so many elements' values are in memory
-    if (volume > elements) return false;
+    const Count length = wanted.high[d] - wanted.low[d];
+    if (length > elements / volume) return false;
+    volume *= length;
   }
   return volume == elements;
 }
@@ -224,9 +226,10 @@ void LogReader::for_each_section(std::size_t from, std::size_t to, std::size_t s
       if (number++ % step != phase) continue;
       section_place_ = blocks_[b].place + place.place;
       section_ = bytes(file_, section_place_, place.bytes);
-      use(parse_section(section_, section_place_));
+      const auto failed = attempt_to([&] { use(parse_section(section_, section_place_)); });
+      std::vector<std::byte>().swap(section_);
+      if (failed) throw *failed;
     }
-  section_ = {};
 }
 
 std::optional<Bounds> LogReader::bounds(const Section& section, const Entry& entry) {

@@ -29,11 +29,14 @@ struct World {
   std::map<std::string, std::shared_ptr<MemoryDisk>> disks;
   std::vector<std::string> told;  ///< by rank 0's host
   int carried = 0;                ///< calls of the layout with something to write
+  bool slow = false;              ///< the file answers slowly, as all know once a flush begins
 };
 
 class ArrayLayout : public Layout {
  public:
   explicit ArrayLayout(World& world) : world_(world) {}
+  void expect_more(bool more) override { slow_ = more && world_.slow; }
+  bool answers_slowly() const override { return slow_; }
   void carry_out(std::span<Request> requests, bool write, bool) override {
     const std::lock_guard lock(world_.mutex);
     world_.carried += write && !requests.empty();
@@ -55,6 +58,7 @@ class ArrayLayout : public Layout {
 
  private:
   World& world_;
+  bool slow_ = false;
 };
 
 class CountingHost : public Host {
@@ -202,6 +206,28 @@ TEST_F(BurstRanks, flushes_bring_what_all_ranks_staged) {
   EXPECT_EQ(world_.told, told);
   EXPECT_TRUE(world_.disks.empty());
   EXPECT_GE(world_.carried, 5 * rounds);  // batches
+}
+
+// Megabytes that the buffer would hold: some batches, so that reading goes on beside writing; one
+// where few large writes are worth waiting for.
+TEST_F(BurstRanks, a_slow_file_gets_few_large_batches) {
+  options_.flush.buffer = 64 << 20;
+  for (const bool slow : {false, true}) {
+    world_.slow = slow;
+    world_.carried = 0;
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      ArrayLayout layout(world_);
+      const auto stage = make(comm, layout, report);
+      for (int round = 0; round < 5 * rounds; ++round) stage_round(comm, *stage, round);
+      stage->flush(true);
+      comm.barrier();
+      if (comm.is_root()) expect_file();
+      stage->close(false);
+    });
+    if (slow) EXPECT_EQ(world_.carried, writers);
+    if (!slow) EXPECT_GE(world_.carried, 3 * writers);
+  }
 }
 
 // The data file of one rank is full in the midst of each round: what does not fit goes on at once,

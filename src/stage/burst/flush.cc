@@ -149,9 +149,9 @@ void Flush::load(std::size_t number, Batch& batch) const {
 FlushResult Flush::run(Count rounds, bool collective) {
   FlushResult result;
   Batch slots[2];
-  // Reads ahead; its destructor waits, so that no thread outlives the batches.
-  std::future<void> ahead;
   std::optional<Error> unread, unwritten;
+  // Reads ahead; its destructor waits, so that no thread outlives what it writes to.
+  std::future<void> ahead;
   const auto read = [&](Count round) {
     if (auto error = attempt_to([&] { load(static_cast<std::size_t>(round), slots[round % 2]); });
         error && !unread) {
@@ -192,12 +192,18 @@ FlushResult Flush::run(Count rounds, bool collective) {
 
 FlushResult flush_together(const Comm& comm, std::vector<Source> sources, Layout& layout,
                            const FlushOptions& options, Report& report) {
-  FlushResult result;
   layout.expect_more(true);
-  const auto failed = up_to_meeting(comm, [&] {
-    Flush flush(std::move(sources), layout, options, report);
-    result = flush.run(comm.all_reduce(flush.batches(), Reduce::max), true);
-  });
+  std::optional<Flush> flush;
+  const auto mine = attempt_to([&] { flush.emplace(std::move(sources), layout, options, report); });
+  std::int64_t rounds = flush ? flush->batches() : 0;
+  const auto unplanned =
+      attempt_to([&] { agree_on_error(comm, mine, std::span(&rounds, 1), Reduce::max); });
+  if (unplanned) {
+    layout.expect_more(false);  // nothing is under way, on any rank
+    throw *unplanned;
+  }
+  FlushResult result;
+  const auto failed = up_to_meeting(comm, [&] { result = flush->run(rounds, true); });
   const auto unfinished = up_to_meeting(comm, [&] { layout.expect_more(false); });
   // What failed on one rank only is told here.
   agree_on_error(comm, failed ? failed : unfinished);
