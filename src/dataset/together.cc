@@ -118,20 +118,47 @@ bool Dataset::may_wait_for_layout() {
   return holding_ && holding_->operations() > 0 && container_->layout().for_joint({}).layout;
 }
 
-// Operations go in their turns: where ranks write the same bytes the later one wins.
+bool Dataset::is_kept_from_layout() { return container_->layout().for_joint({}).kept_from; }
+
+// Operations go in their turns: where ranks write the same bytes the later one wins. Each publishes
+// no record that a later one writes: who is killed in between leaves whole ones.
 std::vector<std::int64_t> Dataset::write_by_layout(const Comm& comm,
                                                    std::span<Dataset* const> files,
                                                    const std::vector<bool>& closed,
                                                    Report& report) {
-  std::vector<std::int64_t> numrecs, codes(files.size());
+  std::vector<std::int64_t> numrecs, codes(files.size());  // of each file: in the end, then by turn
+  std::vector<std::size_t> first;
   std::size_t turns = 0;
   for (const Dataset* file : files) {
     numrecs.push_back(file->schema_.numrecs);
     turns = std::max(turns, file->holding_->operations());
   }
+  for (const Dataset* file : files) {
+    first.push_back(numrecs.size());
+    std::int64_t written = 0;
+    for (std::size_t turn = 0; turn < file->holding_->operations(); ++turn) {
+      for (const Request& r : file->holding_->held(turn))
+        written = std::max(written, r.last_record);
+      numrecs.push_back(written);
+    }
+  }
   comm.all_reduce(numrecs, Reduce::max);
-  for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = numrecs[f];
+  const auto told_of = [&](std::size_t f, std::size_t turn) {
+    if (turn + 1 >= files[f]->holding_->operations()) return numrecs[f];
+    const auto its = files[f]->container_->layout().for_joint({});
+    return std::min(numrecs[f],
+                    std::max(its.layout->published_records(), numrecs[first[f] + turn]));
+  };
+  struct InTheEnd {
+    std::span<Dataset* const> files;
+    std::span<const std::int64_t> numrecs;
+    ~InTheEnd() {
+      for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = numrecs[f];
+    }
+  };
+  std::optional<InTheEnd> in_the_end(std::in_place, files, numrecs);
   for (std::size_t turn = 0; turn < turns; ++turn) {
+    for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = told_of(f, turn);
     std::vector<JointLayout::Share> shares;
     std::vector<std::pair<Dataset*, std::span<Request>>> others;
     for (std::size_t f = 0; f < files.size(); ++f) {
@@ -151,6 +178,7 @@ std::vector<std::int64_t> Dataset::write_by_layout(const Comm& comm,
     if (failed) throw *failed;
     shares[0].layout->write_all(comm, shares, report);
   }
+  in_the_end.reset();
   if (comm.is_root()) {
     for (std::size_t f = 0; f < files.size(); ++f) {
       const auto failed = attempt_to([&] { files[f]->container_->publish_alone(); });
