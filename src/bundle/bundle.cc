@@ -361,6 +361,7 @@ void Bundle::write_by_layout() {
   auto kept = kept_from.begin();
   if (std::erase_if(files, [&](const Dataset*) { return *kept++ != 0; }) > 0)
     note_why(Error(Errc::enotsupport, "caches of some node are weak"));
+  closed.reserve(files.size());
   for (Dataset* file : files) {
     closed.push_back(std::any_of(closed_.begin(), closed_.end(), [&](const Closed& member) {
       return member.dataset.get() == file;

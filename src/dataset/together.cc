@@ -156,29 +156,30 @@ std::vector<std::int64_t> Dataset::write_by_layout(const Comm& comm,
       for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = numrecs[f];
     }
   };
-  std::optional<InTheEnd> in_the_end(std::in_place, files, numrecs);
-  for (std::size_t turn = 0; turn < turns; ++turn) {
-    for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = told_of(f, turn);
-    std::vector<JointLayout::Share> shares;
-    std::vector<std::pair<Dataset*, std::span<Request>>> others;
-    for (std::size_t f = 0; f < files.size(); ++f) {
-      HoldingStage& stage = *files[f]->holding_;
-      if (turn >= stage.operations()) continue;
-      const auto its = files[f]->container_->layout().for_joint(stage.held(turn));
-      shares.push_back({its.layout, its.writes, closed[f] && turn + 1 == stage.operations()});
-      if (its.any_others) others.emplace_back(files[f], its.others);
+  {
+    const InTheEnd in_the_end{files, numrecs};
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = told_of(f, turn);
+      std::vector<JointLayout::Share> shares;
+      std::vector<std::pair<Dataset*, std::span<Request>>> others;
+      for (std::size_t f = 0; f < files.size(); ++f) {
+        HoldingStage& stage = *files[f]->holding_;
+        if (turn >= stage.operations()) continue;
+        const auto its = files[f]->container_->layout().for_joint(stage.held(turn));
+        shares.push_back({its.layout, its.writes, closed[f] && turn + 1 == stage.operations()});
+        if (its.any_others) others.emplace_back(files[f], its.others);
+      }
+      // Files have meetings of their own: a rank that has failed is found ahead of them.
+      std::optional<Error> failed;
+      if (!others.empty()) comm.meet();
+      for (const auto& [file, writes] : others)
+        keep_first(failed, attempt_together(file->comm_, [&, f = file, w = writes] {
+                     f->container_->layout().carry_out(w, true, true);
+                   }));
+      if (failed) throw *failed;
+      shares[0].layout->write_all(comm, shares, report);
     }
-    // Files have meetings of their own: a rank that has failed is found ahead of them.
-    std::optional<Error> failed;
-    if (!others.empty()) comm.meet();
-    for (const auto& [file, writes] : others)
-      keep_first(failed, attempt_together(file->comm_, [&, f = file, w = writes] {
-                   f->container_->layout().carry_out(w, true, true);
-                 }));
-    if (failed) throw *failed;
-    shares[0].layout->write_all(comm, shares, report);
   }
-  in_the_end.reset();
   if (comm.is_root()) {
     for (std::size_t f = 0; f < files.size(); ++f) {
       const auto failed = attempt_to([&] { files[f]->container_->publish_alone(); });
