@@ -249,7 +249,7 @@ void Bundle::complete(bool later) {
     messages_in_ = 0;
     settle();
     // Where they fail as a whole, each file is written for itself.
-    attempt_together(comm_, [&] { write_by_layout(); });
+    if (const auto why = attempt_together(comm_, [&] { write_by_layout(); })) note_why(*why);
     const auto apart = attempt_together(comm_, [&] { write_jointly(waiting(), later); });
     if (apart) note_apart(*apart);
     attempt_together(comm_, [&] { print_record(); });
@@ -314,9 +314,17 @@ void Bundle::note_lost(const Member& member, const Error& error) {
   if (lost_.size() < lost_.capacity()) lost_.emplace_back(member.path, error);
 }
 
+void Bundle::add_why(const std::string& text) {
+  last_.why += (last_.why.empty() ? "" : "; ") + text;
+}
+
+void Bundle::note_why(const Error& chunks_apart) {
+  attempt_to([&] { add_why("chunks not in one operation: " + chunks_apart.message()); });
+}
+
 void Bundle::note_apart(const Error& why) {
   attempt_to([&] {
-    last_.why = "not jointly: " + why.message();
+    add_why("not jointly: " + why.message());
     last_.apart.clear();
     for (Dataset* member : waiting()) last_.apart.push_back(member->path());
   });
@@ -342,9 +350,19 @@ void Bundle::print_record() {
 void Bundle::write_by_layout() {
   std::vector<Dataset*> files;
   std::vector<bool> closed;
+  std::vector<std::int64_t> kept_from;  // nodes may mount a folder in different ways
   for (Dataset* file : waiting()) {
     if (options_.scheme == BundleScheme::off || !file->may_wait_for_layout()) continue;
     files.push_back(file);
+    kept_from.push_back(file->is_kept_from_layout());
+  }
+  if (files.size() < 2) return;
+  comm_.all_reduce(kept_from, Reduce::max);
+  auto kept = kept_from.begin();
+  if (std::erase_if(files, [&](const Dataset*) { return *kept++ != 0; }) > 0)
+    note_why(Error(Errc::enotsupport, "caches of some node are weak"));
+  closed.reserve(files.size());
+  for (Dataset* file : files) {
     closed.push_back(std::any_of(closed_.begin(), closed_.end(), [&](const Closed& member) {
       return member.dataset.get() == file;
     }));
@@ -380,7 +398,9 @@ void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
   const Topology& topology = Topology::of(comm_, options_.ranks_per_node);
   // Nodes may number files in their own ways.
   if (topology.node_of(0) == topology.my_node()) expect_members();
-  last_.plan = choose(facts.bytes, topology.largest_node(), last_.why);
+  std::string why;
+  last_.plan = choose(facts.bytes, topology.largest_node(), why);
+  add_why(why);
   // A unit is sent to its owner once, whatever the groups are those of.
   BundlePlan done = last_.plan;
   if (done.scheme == BundleScheme::ips) done.scheme = BundleScheme::bps;

@@ -167,6 +167,8 @@ class Bundle final : public WritesTogether {
   void note_time(double seconds, std::span<const std::int64_t> bytes);
   void end_closed();
   void print_record();
+  void add_why(const std::string& text);
+  void note_why(const Error& chunks_apart);
   void note_apart(const Error& why);
   void note_lost(const Member& member, const Error& error);
   void follow_renamed();

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -1166,6 +1167,96 @@ TEST(Bundles, members_of_one_chunk_are_encoded_by_all_ranks) {
     EXPECT_NE(told.find("\"chunks_encoded\":{\"max\":1,\"sum\":4}"), std::string::npos) << told;
   });
   ::unsetenv("FOREBAY_REPORT");
+}
+
+// What a reader sees whenever ranks meet, while operations of one record each are written.
+TEST(Bundles, a_record_in_chunks_is_told_of_once_it_is_written) {
+  constexpr int ranks = 2, files = 2, records = 3;
+  constexpr Count width = 40;
+  std::set<Count> seen;
+  const auto look = [&] {
+    for (int f = 0; f < files; ++f) {
+      auto ds = Dataset::open(Comm(), path_of("told", f), false, {});
+      const Count told = ds->schema().numrecs;
+      seen.insert(told);
+      if (told == 0) continue;
+      std::vector<std::int32_t> values(static_cast<std::size_t>(told * width));
+      std::vector<Request> list(1);
+      list[0].selection = Subarray{{0, 0}, {told, width}, {}};
+      list[0].elements = told * width;
+      list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
+      ds->execute(list, true);
+      for (Count i = 0; i < told * width; ++i)
+        ASSERT_EQ(values[static_cast<std::size_t>(i)], f * records + i / width) << told;
+    }
+  };
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm);
+    std::vector<std::unique_ptr<Dataset>> all;
+    for (int f = 0; f < files; ++f) {
+      auto ds = Dataset::create(comm, path_of("told", f), 5, false, {{"layout", "chunked"}});
+      EXPECT_TRUE(bundle.add(*ds));
+      const VarId v =
+          ds->def_var("v", Type::int32, std::array{ds->def_dim("t", 0), ds->def_dim("x", width)});
+      ds->set_chunk(v, std::array<Count, 2>{1, 10});
+      ds->enddef();
+      for (int record = 0; record < records; ++record) {
+        std::vector<std::int32_t> values(width / ranks, f * records + record);
+        std::vector<Request> list(1);
+        list[0].var = v;
+        list[0].write = true;
+        list[0].selection = Subarray{{record, width / ranks * comm.rank()}, {1, width / ranks}, {}};
+        list[0].elements = width / ranks;
+        list[0].last_record = record + 1;
+        list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
+        ds->execute(list, true);
+      }
+      all.push_back(std::move(ds));
+    }
+    for (auto& ds : all) bundle.close_later(std::move(ds));
+    if (comm.is_root()) comm.before_meetings(look);
+    bundle.complete();
+    comm.before_meetings({});
+    bundle.tell();
+    if (comm.is_root())
+      EXPECT_NE(bundle.plan_json().find("\"encoded_together\":[\""), std::string::npos);
+  });
+  EXPECT_EQ(seen, (std::set<Count>{0, 1, 2, 3}));
+}
+
+TEST(Bundles, a_member_whose_caches_are_weak_is_written_by_itself) {
+  constexpr int ranks = 2, files = 3;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm);
+    std::vector<std::unique_ptr<Dataset>> all;
+    for (int f = 0; f < files; ++f) {
+      Simple one(comm, path_of("mounted", f),
+                 {{"layout", "chunked"}, {"client_caches", f == 1 ? "weak" : "coherent"}});
+      EXPECT_TRUE(bundle.add(*one.ds));
+      one.each = 500;
+      one.define();
+      one.put(f + 1);
+      all.push_back(std::move(one.ds));
+    }
+    for (auto& ds : all) bundle.close_later(std::move(ds));
+    bundle.complete();
+    bundle.tell();
+    if (comm.is_root()) {
+      const std::string told = bundle.plan_json();
+      EXPECT_NE(told.find("\"encoded_together\":[\"" + path_of("mounted", 0) + "\",\"" +
+                          path_of("mounted", 2) + "\"]"),
+                std::string::npos)
+          << told;
+      EXPECT_NE(told.find("caches of some node are weak"), std::string::npos) << told;
+    }
+    comm.barrier();
+    for (int f = 0; f < files; ++f) {
+      Simple one(Dataset::open(comm, path_of("mounted", f), false, {}));
+      one.each = 500;
+      EXPECT_EQ(one.get(), f + 1);
+      one.ds->close();
+    }
+  });
 }
 
 // A rank cannot write to one of them: all are written for themselves then, and that one fails.

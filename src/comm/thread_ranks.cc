@@ -10,12 +10,28 @@
 #include <utility>
 #include <vector>
 
+#include "base/attempt.h"
 #include "comm/backend.h"
 #include "comm/node_memory.h"
 
 namespace forebay {
 
 namespace {
+
+/// Memory that tests of a rank without memory leave alone: the others wait for it all the same.
+template <typename T>
+class Scratch {
+ public:
+  explicit Scratch(std::size_t n)
+      : memory_(static_cast<T*>(std::malloc(n * sizeof(T))), std::free) {
+    if (!memory_ && n > 0) std::abort();
+  }
+  T* data() const { return memory_.get(); }
+  T& operator[](std::size_t i) const { return memory_.get()[i]; }
+
+ private:
+  std::unique_ptr<T, void (*)(void*)> memory_;
+};
 
 /// What the ranks of one communicator share.
 struct Group {
@@ -69,13 +85,14 @@ class ThreadBackend : public Comm::Backend {
   void all_reduce(std::span<std::int64_t> values, Reduce op) override { reduce(values, op); }
   void all_reduce(std::span<double> values, Reduce op) override { reduce(values, op); }
   void exclusive_scan(std::span<std::int64_t> values) override {
-    std::vector<std::int64_t> sums(values.size());
+    const Scratch<std::int64_t> sums(values.size());
     show(values.data(), [&] {
+      std::fill_n(sums.data(), values.size(), 0);
       for (Rank r = 0; r < rank_; ++r) {
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += seen<std::int64_t>(r)[i];
+        for (std::size_t i = 0; i < values.size(); ++i) sums[i] += seen<std::int64_t>(r)[i];
       }
     });
-    std::copy(sums.begin(), sums.end(), values.begin());
+    std::copy_n(sums.data(), values.size(), values.begin());
   }
   void all_gather(std::int64_t value, std::span<std::int64_t> all) override {
     show(&value, [&] {
@@ -98,10 +115,13 @@ class ThreadBackend : public Comm::Backend {
     const int per_node = ranks_per_node > 0 ? ranks_per_node : size();
     const Rank first = rank_ / per_node * per_node;
     std::shared_ptr<Group> node;
-    if (rank_ == first) node = std::make_shared<Group>(std::min(per_node, size() - first));
+    const auto failed = attempt_to([&] {
+      if (rank_ == first) node = std::make_shared<Group>(std::min(per_node, size() - first));
+    });
     show(&node, [&] {
       if (rank_ != first) node = *seen<std::shared_ptr<Group>>(first);
     });
+    if (failed) throw *failed;
     return std::make_shared<ThreadBackend>(node, rank_ - first);
   }
 
@@ -124,16 +144,18 @@ class ThreadBackend : public Comm::Backend {
   }
 
   void exchange(std::span<const Message> outgoing, const Receive& receive) override {
-    {
+    // The others wait for a rank without memory, too.
+    const auto failed = attempt_to([&] {
       const std::lock_guard lock(group_->mutex);
       for (const Message& m : outgoing) {
         if (m.to != rank_) group_->mail[static_cast<std::size_t>(m.to)].push_back({rank_, m.bytes});
       }
-    }
+    });
     group_->meet();  // all mail is there; nobody sends again before the meeting below
     auto mine = std::exchange(group_->mail[static_cast<std::size_t>(rank_)], {});
     group_->meet();
     for (const auto& [from, bytes] : mine) receive(from, bytes);
+    if (failed) throw *failed;
   }
 
   void post(Letter& letter) override {
@@ -172,7 +194,9 @@ class ThreadBackend : public Comm::Backend {
 
   std::shared_ptr<std::byte> memory_of_process(std::size_t bytes) override {
     std::shared_ptr<std::byte> memory;
-    if (rank_ == 0) memory = zeroed_memory(bytes);
+    attempt_to([&] {  // or none on all ranks
+      if (rank_ == 0) memory = zeroed_memory(bytes);
+    });
     show(&memory, [&] {
       if (rank_ != 0) memory = *seen<std::shared_ptr<std::byte>>(0);
     });
@@ -194,14 +218,15 @@ class ThreadBackend : public Comm::Backend {
   }
   template <typename T>
   void reduce(std::span<T> values, Reduce op) {
-    std::vector<T> result(values.begin(), values.end());
+    const Scratch<T> result(values.size());
+    std::copy(values.begin(), values.end(), result.data());
     show(values.data(), [&] {
       for (Rank r = 0; r < size(); ++r) {
-        for (std::size_t i = 0; r != rank_ && i < result.size(); ++i)
+        for (std::size_t i = 0; r != rank_ && i < values.size(); ++i)
           result[i] = reduced(result[i], seen<T>(r)[i], op);
       }
     });
-    std::copy(result.begin(), result.end(), values.begin());
+    std::copy_n(result.data(), values.size(), values.begin());
   }
 
   std::shared_ptr<Group> group_;

@@ -267,6 +267,8 @@ class Dataset {
   /// Local, the same on all ranks. Whether a layout has what waits that writes several files as one
   /// operation.
   bool may_wait_for_layout();
+  /// Local. This rank cannot, where others may be able to: whoever asks agrees on it.
+  bool is_kept_from_layout();
   /// Collective over `comm`, which has the ranks of these files in their order, and calls itself
   /// that of others_. What waits of such files is written and made visible. Returns of each 0, or
   /// the code of what kept it from that: its values are written. Throws on all ranks, and

@@ -118,38 +118,67 @@ bool Dataset::may_wait_for_layout() {
   return holding_ && holding_->operations() > 0 && container_->layout().for_joint({}).layout;
 }
 
-// Operations go in their turns: where ranks write the same bytes the later one wins.
+bool Dataset::is_kept_from_layout() { return container_->layout().for_joint({}).kept_from; }
+
+// Operations go in their turns: where ranks write the same bytes the later one wins. Each publishes
+// no record that a later one writes: who is killed in between leaves whole ones.
 std::vector<std::int64_t> Dataset::write_by_layout(const Comm& comm,
                                                    std::span<Dataset* const> files,
                                                    const std::vector<bool>& closed,
                                                    Report& report) {
-  std::vector<std::int64_t> numrecs, codes(files.size());
+  std::vector<std::int64_t> numrecs, codes(files.size());  // of each file: in the end, then by turn
+  std::vector<std::size_t> first;
   std::size_t turns = 0;
   for (const Dataset* file : files) {
     numrecs.push_back(file->schema_.numrecs);
     turns = std::max(turns, file->holding_->operations());
   }
-  comm.all_reduce(numrecs, Reduce::max);
-  for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = numrecs[f];
-  for (std::size_t turn = 0; turn < turns; ++turn) {
-    std::vector<JointLayout::Share> shares;
-    std::vector<std::pair<Dataset*, std::span<Request>>> others;
-    for (std::size_t f = 0; f < files.size(); ++f) {
-      HoldingStage& stage = *files[f]->holding_;
-      if (turn >= stage.operations()) continue;
-      const auto its = files[f]->container_->layout().for_joint(stage.held(turn));
-      shares.push_back({its.layout, its.writes, closed[f] && turn + 1 == stage.operations()});
-      if (its.any_others) others.emplace_back(files[f], its.others);
+  for (const Dataset* file : files) {
+    first.push_back(numrecs.size());
+    std::int64_t written = 0;
+    for (std::size_t turn = 0; turn < file->holding_->operations(); ++turn) {
+      for (const Request& r : file->holding_->held(turn))
+        written = std::max(written, r.last_record);
+      numrecs.push_back(written);
     }
-    // Files have meetings of their own: a rank that has failed is found ahead of them.
-    std::optional<Error> failed;
-    if (!others.empty()) comm.meet();
-    for (const auto& [file, writes] : others)
-      keep_first(failed, attempt_together(file->comm_, [&, f = file, w = writes] {
-                   f->container_->layout().carry_out(w, true, true);
-                 }));
-    if (failed) throw *failed;
-    shares[0].layout->write_all(comm, shares, report);
+  }
+  comm.all_reduce(numrecs, Reduce::max);
+  const auto told_of = [&](std::size_t f, std::size_t turn) {
+    if (turn + 1 >= files[f]->holding_->operations()) return numrecs[f];
+    const auto its = files[f]->container_->layout().for_joint({});
+    return std::min(numrecs[f],
+                    std::max(its.layout->published_records(), numrecs[first[f] + turn]));
+  };
+  struct InTheEnd {
+    std::span<Dataset* const> files;
+    std::span<const std::int64_t> numrecs;
+    ~InTheEnd() {
+      for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = numrecs[f];
+    }
+  };
+  {
+    const InTheEnd in_the_end{files, numrecs};
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = told_of(f, turn);
+      std::vector<JointLayout::Share> shares;
+      std::vector<std::pair<Dataset*, std::span<Request>>> others;
+      for (std::size_t f = 0; f < files.size(); ++f) {
+        HoldingStage& stage = *files[f]->holding_;
+        if (turn >= stage.operations()) continue;
+        const auto its = files[f]->container_->layout().for_joint(stage.held(turn));
+        shares.push_back({its.layout, its.writes, closed[f] && turn + 1 == stage.operations()});
+        if (its.any_others) others.emplace_back(files[f], its.others);
+      }
+      // Files have meetings of their own: a rank that has failed is found ahead of them.
+      std::optional<Error> failed;
+      if (!others.empty()) comm.meet();
+      for (const auto& [file, writes] : others)
+        keep_first(failed, attempt_together(file->comm_, [&, f = file, w = writes] {
+                     f->container_->layout().carry_out(w, true, true);
+                   }));
+      if (failed) throw *failed;
+      shares[0].layout->write_all(comm, shares, report);
+    }
   }
   if (comm.is_root()) {
     for (std::size_t f = 0; f < files.size(); ++f) {

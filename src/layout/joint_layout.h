@@ -19,9 +19,14 @@ class JointLayout {
   };
   virtual ~JointLayout() = default;
   /// Collective over `comm`, which has the ranks of all files in their order. Carries out all
-  /// writes and publishes what they make, in one operation. Where that fails all ranks throw, each
-  /// file has what was published before, and writes may be carried out again.
+  /// writes and publishes what they make, and as many records as the files' schemas have, in one
+  /// operation. Where that fails all ranks throw, each file has what was published before, or all
+  /// of this, and writes may be carried out again, by each file itself. But where a rank fails once
+  /// all have agreed on what is published, the files that were being published have to be opened
+  /// again.
   virtual void write_all(const Comm& comm, std::span<const Share> shares, Report& report) = 0;
+  /// Local, equal on all ranks. Of the file: so many it tells of, as last published.
+  virtual Count published_records() const = 0;
 };
 
 }  // namespace forebay

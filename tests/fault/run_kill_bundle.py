@@ -1,10 +1,13 @@
 """Kills a program that writes files of a bundle, at one system call after another, and looks at what is left.
 
 Usage: run_kill_bundle.py --mpiexec "MPIEXEC ... -n" --program KILL_BUNDLE --dir DIRECTORY [--behind 1] [--every 1]
+       [--records]
 
 Whichever call is the last of a rank, each file is whole, or has no header; and those are there whose closes had
-returned, but for the last `--behind` steps (bundle_async).
+returned, but for the last `--behind` steps (bundle_async). With `--records` a file has its header from its creation
+on, and may tell of fewer records than it is to have, none of them in part.
 """
+
 import argparse
 import os
 import shlex
@@ -24,6 +27,7 @@ def main():
     parser.add_argument("--dir", required=True)
     parser.add_argument("--behind", type=int, default=0)
     parser.add_argument("--every", type=int, default=1, help="calls from one that is the last to the next")
+    parser.add_argument("--records", action="store_true", help="files may have fewer records, whole ones")
     options = parser.parse_args()
     mpiexec = shlex.split(options.mpiexec)
     killed, seen, failures = 0, set(), []
@@ -32,16 +36,24 @@ def main():
             shutil.rmtree(options.dir, ignore_errors=True)
             os.makedirs(options.dir)
             log = killing.Log(os.path.join(options.dir, "log"))
-            process = killing.launch(mpiexec + ["2", options.program, "write", options.dir, log.path],
-                                     {"FOREBAY_TEST_KILL": f"{victim}:{call}:{when}"})
+            process = killing.launch(
+                mpiexec + ["2", options.program, "write", options.dir, log.path],
+                {"FOREBAY_TEST_KILL": f"{victim}:{call}:{when}"},
+            )
             output = process.communicate(timeout=100)
             done = log.last("done") or 0
             if process.returncode == 0:
                 break
             killed += 1
             least = max(done - options.behind, 0)
-            look = subprocess.run(mpiexec + ["1", options.program, "check", options.dir, str(least)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+            records = ["records"] if options.records else []
+            look = subprocess.run(
+                mpiexec + ["1", options.program, "check", options.dir, str(least)] + records,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=100,
+            )
             whole = [int(line.split()[0]) for line in look.stdout.splitlines() if line.endswith(" whole")]
             seen.update(whole)
             if look.returncode != 0 or not whole:

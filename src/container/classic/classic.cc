@@ -103,12 +103,16 @@ class ClassicContainer::Dispatch : public Layout {
     return file_.any_begun() ? nullptr : file_.canonical_->extents_of(writes);
   }
   ForJoint for_joint(std::span<Request> writes) override {
-    if (file_.parts_.size() != 1 || !file_.any_begun() || file_.file_.has_weak_caches()) return {};
+    if (file_.parts_.size() != 1 || !file_.any_begun()) return {};
     ForJoint its = file_.parts_[0].part->for_joint({});
     if (!its.layout) return {};
     const auto others = std::stable_partition(
         writes.begin(), writes.end(), [&](const Request& r) { return file_.keeper(var(r)); });
-    return {its.layout, {writes.begin(), others}, {others, writes.end()}, file_.has_plain_};
+    return {its.layout,
+            {writes.begin(), others},
+            {others, writes.end()},
+            file_.has_plain_,
+            file_.file_.has_weak_caches()};
   }
   bool writes_alone() const override {
     return !file_.any_begun() && file_.canonical_->writes_alone();

@@ -104,7 +104,10 @@ std::span<Request> ChunkedLayout::usable(std::span<Request> requests,
 }
 
 Team& ChunkedLayout::team() {
-  if (!team_) team_.emplace(comm_, options_.ranks_per_node, report_);
+  if (!team_) {
+    team_.emplace(comm_, options_.ranks_per_node, report_);
+    tasks_.reset();  // were one thread, as nobody knew who shares the processors
+  }
   return *team_;
 }
 

@@ -71,6 +71,7 @@ class ChunkedLayout : public HeapPart, public JointLayout {
   ByteRange in_place(std::span<const Request> /*writes*/) const override { return {}; }
   ForJoint for_joint(std::span<Request> writes) override;
   void write_all(const Comm& comm, std::span<const Share> shares, Report& report) override;
+  Count published_records() const override { return store_.numrecs(); }
 
   // definitions.cc
   HeapPart* heap() override { return apart_ ? nullptr : this; }
@@ -195,7 +196,7 @@ class ChunkedLayout : public HeapPart, public JointLayout {
     std::span<std::byte> raw;
     Operation::Kept* kept = nullptr;  // told what the stored values keep to
   };
-  void decode(std::span<const Wanted> wanted);
+  void decode(std::span<const Wanted> wanted, TaskTeam& team);
   class StoredBytes;
   struct LocalRead {
     std::span<const Touch> touches;  // of one chunk

@@ -138,7 +138,7 @@ void ChunkedLayout::read_rounds(Operation& op, std::optional<Error> failure) {
         if (c.shared)
           wanted.push_back({c.var, c.id, {team().buffer(c), static_cast<std::size_t>(c.bytes)}});
       }
-      decode(wanted);
+      decode(wanted, tasks());
     });
     {
       // Behind it: this round's buffers are complete, and nobody reads those of the meeting before
@@ -234,14 +234,14 @@ class ChunkedLayout::StoredBytes {
   std::byte* memory_;               // the layout's, used for one set at a time
 };
 
-void ChunkedLayout::decode(std::span<const Wanted> wanted) {
+void ChunkedLayout::decode(std::span<const Wanted> wanted, TaskTeam& team) {
   if (wanted.empty()) return;
   std::vector<Key> keys;
   for (const Wanted& w : wanted) keys.emplace_back(w.var, w.id);
   const StoredBytes stored(*this, keys);
   StepTimer timer(report_, Step::decode);
   report_[Counter::chunks_decoded] += static_cast<std::int64_t>(wanted.size());
-  tasks().run(wanted.size(), [&](std::size_t i, TaskSlot& slot) {
+  team.run(wanted.size(), [&](std::size_t i, TaskSlot& slot) {
     const Wanted& w = wanted[i];
     const auto bound =
         decode_chunk(coding(w.var), name_of(w.var), w.id, stored.parts(i), w.raw, slot.workspace);

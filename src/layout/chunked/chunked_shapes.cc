@@ -1,5 +1,6 @@
 // The shape of chunks from the first flush's access pattern (plan/chunk_shape.h).
 #include <algorithm>
+#include <array>
 
 #include "layout/chunked/chunked.h"
 #include "plan/chunk_shape.h"
@@ -89,25 +90,31 @@ void ChunkedLayout::settle_shapes(const Comm& comm, std::span<const FileWrites> 
     }
   }
   comm.all_reduce(holds, Reduce::min);
-  std::vector<ChunkStore::Changed> stores;
-  stores.reserve(files.size());
-  for (const FileWrites& each : files) stores.push_back({&each.file->store_});
-  ChunkStore::change(comm, stores, [&]() -> std::optional<Error> {
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      if (!facts[i].any()) continue;
-      ChunkedLayout& file = *open[i].file;
-      Variable& var = open[i].var();
-      ShapeChoice choice =
-          choose_chunk_shape(var, facts[i], holds[i] != 0, file.options_.chunk_bytes);
-      ChunkTable& table = file.store_.table(open[i].id);
-      table.shape = var.chunking->shape = std::move(choice.shape);
-      table.reason = var.chunking->reason = std::move(choice.reason);
-      file.store_.shape_chosen(open[i].id);
-      --file.open_;
-      file.codings_[static_cast<std::size_t>(open[i].id)].reset();
-    }
-    return std::nullopt;
-  });
+  for (const FileWrites& each : files) each.file->store_.require_whole();
+  // What may fail on one rank comes first, so that all of them or none have the shapes.
+  std::vector<std::array<ShapeChoice, 2>> choices(open.size());  // for the variable and the table
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (!facts[i].any()) continue;
+    ChunkedLayout& file = *open[i].file;
+    choices[i].fill(
+        choose_chunk_shape(open[i].var(), facts[i], holds[i] != 0, file.options_.chunk_bytes));
+    file.store_.expect_shapes(open.size());
+  }
+  comm.meet();
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (!facts[i].any()) continue;
+    ChunkedLayout& file = *open[i].file;
+    Variable& var = open[i].var();
+    auto& [of_variable, of_table] = choices[i];
+    ChunkTable& table = file.store_.table(open[i].id);
+    var.chunking->shape = std::move(of_variable.shape);
+    var.chunking->reason = std::move(of_variable.reason);
+    table.shape = std::move(of_table.shape);
+    table.reason = std::move(of_table.reason);
+    file.store_.shape_chosen(open[i].id);
+    --file.open_;
+    file.codings_[static_cast<std::size_t>(open[i].id)].reset();
+  }
 }
 
 }  // namespace forebay::chunked

@@ -119,12 +119,20 @@ void ChunkedLayout::write_and_publish(Operation& op, ValueRanges ranges) {
   if (later && op.merges_unpublished)
     agree_on_error(comm_, attempt_to([&] { site_.later->drain(); }));
   Entries entries;
+  std::optional<ChunkStore::WayBack> way_back;
+  if (!joined_.empty()) way_back.emplace(stores);
   prepare_rounds(op, own[0], entries);
-  ChunkStore::change(comm_, stores, [&] {
-    auto failed = write_rounds(op, own, ranges, entries);
-    StepTimer timer(report_, Step::header);
-    return failed || later ? failed : ChunkStore::publish_changes(comm_, stores);
-  });
+  const auto change = [&] {
+    ChunkStore::change(comm_, stores, [&] {
+      auto failed = write_rounds(op, own, ranges, entries);
+      StepTimer timer(report_, Step::header);
+      return failed || later ? failed : ChunkStore::publish_changes(comm_, stores);
+    });
+  };
+  const auto failed = attempt_to(change);
+  if (!failed) return;
+  for (const Joined& its : joined_) its.file->cache_.clear();  // may have what is undone
+  throw *failed;
 }
 
 void ChunkedLayout::plan(Operation& op, bool write) {
@@ -317,7 +325,7 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
       }
     }
   }
-  for (auto& [file, wanted] : old) file->decode(wanted);
+  for (auto& [file, wanted] : old) file->decode(wanted, tasks());
   for (const std::uint32_t i : kept) {
     const PlannedChunk& c = op.chunks[i];
     Operation::Kept& its = op.kept[i];

@@ -36,7 +36,7 @@ Layout::ForJoint ChunkedLayout::for_joint(std::span<Request> writes) {
         return var.chunking && Pipeline::parts_of(var.chunking->codec) > 1;
       });
   if (apart_ || files_ || site_.later || !store_.is_whole() || any_patches) return {};
-  return {this, writes, {}, false};
+  return {this, writes, {}};
 }
 
 void ChunkedLayout::write_all(const Comm& comm, std::span<const Share> shares, Report& report) {
@@ -48,6 +48,7 @@ void ChunkedLayout::write_all(const Comm& comm, std::span<const Share> shares, R
   for (const Share& share : shares) {
     auto& file = static_cast<ChunkedLayout&>(*share.layout);  // all are of one kind
     files.push_back({&file, share.writes});
+    joint.options_.buffer_limit = std::min(joint.options_.buffer_limit, file.options_.buffer_limit);
     joint.joined_.push_back({&file, static_cast<VarId>(variables), share.last});
     for (const Request& r : share.writes) {
       file.coding(r.var);  // throws for what this build cannot encode

@@ -9,6 +9,100 @@
 
 namespace forebay::chunked {
 
+/// What a store was before a change that may fail on one rank alone.
+struct ChunkStore::Saved {
+  struct SavedPage {
+    std::size_t entries = 0;
+    BlockRef place;
+    std::uint32_t birth = 0;
+    bool exists = false, dirty = false;
+  };
+  struct OldEntry {
+    VarId var;
+    Count id;
+    Entry entry;
+  };
+  enum class State { as_it_was, at_risk, published };
+
+  State state = State::as_it_was;
+  std::vector<std::vector<SavedPage>> tables;
+  std::vector<OldEntry> entries;  // in the order in which they were replaced
+  Spaces spaces;
+  std::size_t until_published, until_synced, changed, renewed;
+  std::vector<bool> listed;
+  bool dirty;
+};
+
+ChunkStore::ChunkStore(Schema& schema, ExtentIo& io, const Comm& comm)
+    : schema_(schema), io_(&io), comm_(comm) {}
+ChunkStore::~ChunkStore() = default;
+
+ChunkStore::WayBack::WayBack(std::span<const Changed> all) : all_(all) {
+  std::vector<std::unique_ptr<Saved>> saved;
+  for (const Changed& each : all) {
+    ChunkStore& store = *each.store;
+    auto its = std::make_unique<Saved>();
+    for (const ChunkTable& table : store.tables_) {
+      auto& pages = its->tables.emplace_back();
+      pages.reserve(table.pages().size());
+      for (const auto& page : table.pages())
+        pages.push_back(page ? Saved::SavedPage{page->entries.size(), page->place, page->birth,
+                                                true, page->dirty}
+                             : Saved::SavedPage{});
+    }
+    its->spaces = {store.space_, store.spaces_};
+    its->until_published = store.until_published_.size();
+    its->until_synced = store.until_synced_.size();
+    its->changed = store.changed_.size();
+    its->renewed = store.renewed_.size();
+    its->listed = store.listed_;
+    its->dirty = store.dirty_;
+    saved.push_back(std::move(its));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].store->saved_ = std::move(saved[i]);
+}
+
+ChunkStore::WayBack::~WayBack() {
+  for (const Changed& each : all_) each.store->saved_.reset();
+}
+
+void ChunkStore::go_back() noexcept {
+  Saved& was = *saved_;
+  for (auto old = was.entries.rbegin(); old != was.entries.rend(); ++old)
+    if (table(old->var).get(old->id).present() || old->entry.present())
+      table(old->var).set(old->id) = old->entry;  // which is there: needs no memory
+  for (std::size_t v = 0; v < tables_.size(); ++v) {
+    auto& pages = tables_[v].pages();
+    const auto& before = was.tables[v];
+    pages.resize(before.size());
+    for (std::size_t p = 0; p < before.size(); ++p) {
+      if (!before[p].exists) {
+        pages[p].reset();
+        continue;
+      }
+      pages[p]->entries.resize(before[p].entries);
+      pages[p]->place = before[p].place;
+      pages[p]->birth = before[p].birth;
+      pages[p]->dirty = before[p].dirty;
+    }
+  }
+  space_ = std::move(was.spaces.of_index);
+  spaces_.swap(was.spaces.of_data);
+  until_published_.resize(was.until_published);
+  until_synced_.resize(was.until_synced);
+  changed_.resize(was.changed);
+  renewed_.resize(was.renewed);
+  listed_.swap(was.listed);
+  dirty_ = was.dirty;
+  count_index();
+  journal_ends_ = true;  // its hash may have what was to be appended
+}
+
+void ChunkStore::go_back_or_tear(const Error& why) noexcept {
+  if (!saved_ || saved_->state == Saved::State::at_risk) return tear(why);
+  if (saved_->state == Saved::State::as_it_was) go_back();
+}
+
 void ChunkStore::create(Offset root) {
   root_ = root;
   space_ = FileSpace(root + slots * slot_stride, {});
@@ -158,6 +252,7 @@ void ChunkStore::retire(const Retired& place, std::uint32_t birth) {
 void ChunkStore::replace(VarId var, Count id, Entry entry) {
   ChunkTable& its = table(var);
   if (!entry.present() && !its.get(id).present()) return;  // a level of a chunk that has no details
+  if (saved_) saved_->entries.push_back({var, id, its.get(id)});
   if (!listed_[static_cast<std::size_t>(var)]) shape_chosen(var);
   index_bytes_ -= its.bytes_around(id);
   Entry& e = its.set(id);
@@ -304,6 +399,8 @@ void ChunkStore::publish(const Comm& comm, std::span<const Changed> all) {
   for (const Changed& each : all) each.store->require_whole();
   const auto has_news = [](const Changed& each) { return each.store->has_news(each.whole); };
   if (std::none_of(all.begin(), all.end(), has_news)) return;
+  std::optional<WayBack> way_back;
+  if (all.size() > 1) way_back.emplace(all);
   change(comm, all, [&] { return publish_changes(comm, all); });
 }
 
@@ -313,15 +410,55 @@ bool ChunkStore::has_news(bool whole) const {
 
 std::optional<ChunkStore::Publication> ChunkStore::lay_out(bool whole) {
   if (!has_news(whole)) return std::nullopt;
-  Publication news{next_root(), root_state_, {}, false};
+  Publication news{next_root(), root_state_, {}, false, {}};
   std::optional<Block> record;
   if (!whole) record = lay_out_record(news.root);
   news.whole = !record;
   news.block = record ? std::move(*record) : lay_out_index(news.root, !whole);
+  if (saved_) news.after = spaces_after(news);
   return news;
 }
 
+// So that is_published() need not release anything.
+ChunkStore::Spaces ChunkStore::spaces_after(const Publication& news) const {
+  Spaces after{space_, spaces_};
+  const auto release = [&](const Retired& place) {
+    FileSpace& its = place.file == 0 ? after.of_index
+                                     : after.of_data
+                                           .try_emplace(place.file, first_in_data_file,
+                                                        std::vector<FileSpace::Range>{})
+                                           .first->second;
+    its.release(place.offset, place.bytes);
+  };
+  for (const Retired& place : until_published_) release(place);
+  if (!news.whole || directory_birth_ <= synced_generation_) return after;
+  const BlockRef& directory = news.before.directory;
+  if (directory.offset >= 0) release({directory.offset, directory.bytes});
+  if (journal_.offset >= 0) release(journal_);
+  return after;
+}
+
+// From here on the file may tell of what is published; nothing that follows needs memory.
+void ChunkStore::no_way_back() {
+  if (saved_) saved_->state = Saved::State::at_risk;
+}
+
+// What is printed of several files is in memory at a time: so much, by what is known to all ranks.
 std::optional<Error> ChunkStore::publish_changes(const Comm& comm, std::span<const Changed> all) {
+  constexpr Count most_printed = 8 << 20;
+  while (!all.empty()) {
+    std::size_t n = 0;
+    Count bytes = 0;
+    do {
+      bytes += all[n++].store->index_bytes_;
+    } while (n < all.size() && bytes + all[n].store->index_bytes_ <= most_printed);
+    if (auto failed = publish_group(comm, all.first(n))) return failed;
+    all = all.subspan(n);
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> ChunkStore::publish_group(const Comm& comm, std::span<const Changed> all) {
   std::vector<std::optional<Publication>> news;
   for (const Changed& each : all) news.push_back(each.store->lay_out(each.whole));
   const auto each_news = [&](auto&& f) {
@@ -329,16 +466,25 @@ std::optional<Error> ChunkStore::publish_changes(const Comm& comm, std::span<con
       if (news[i]) f(*all[i].store, *news[i]);
   };
   std::optional<Error> mine;
-  bool any = false;
-  each_news([&](ChunkStore& store, Publication& its) {
+  bool any = false, may_go_back = false;
+  each_news([&](ChunkStore& store, const Publication& /*its*/) {
     any = true;
+    may_go_back = may_go_back || store.saved_;
+    // For is_published() and undo().
+    store.until_published_.reserve(store.until_published_.size() + 2);
+    store.until_synced_.reserve(store.until_synced_.size() + 2);
+  });
+  if (may_go_back) comm.meet();
+  each_news([&](ChunkStore& store, const Publication& /*its*/) { store.no_way_back(); });
+  each_news([&](ChunkStore& store, Publication& its) {
     if (comm.is_root()) attempt_into(mine, [&] { store.write(its); });
     store.root_state_ = its.root;
   });
   if (!any) return std::nullopt;
   auto failed = worst_of_all(comm, mine);
-  each_news([&](ChunkStore& store, const Publication& its) {
+  each_news([&](ChunkStore& store, Publication& its) {
     failed ? store.undo(its) : store.is_published(its);
+    if (store.saved_) store.saved_->state = Saved::State::published;
   });
   return failed;
 }
@@ -360,7 +506,7 @@ void ChunkStore::write(Publication& news) {
   write_root(next_slot(), news.root);
 }
 
-void ChunkStore::is_published(const Publication& news) {
+void ChunkStore::is_published(Publication& news) {
   if (news.whole) {
     const BlockRef& directory = news.before.directory;
     if (directory.offset >= 0) retire({directory.offset, directory.bytes}, directory_birth_);
@@ -375,7 +521,12 @@ void ChunkStore::is_published(const Publication& news) {
   changed_.clear();
   renewed_.clear();
   numrecs_ = schema_.numrecs;
-  for (const Retired& r : until_published_) release(r);
+  if (news.after) {
+    space_ = std::move(news.after->of_index);
+    spaces_.swap(news.after->of_data);
+  } else {
+    for (const Retired& r : until_published_) release(r);
+  }
   until_published_.clear();
 }
 

@@ -35,8 +35,8 @@ namespace forebay::chunked {
 class ChunkStore {
  public:
   /// All three outlive the store.
-  ChunkStore(Schema& schema, ExtentIo& io, const Comm& comm)
-      : schema_(schema), io_(&io), comm_(comm) {}
+  ChunkStore(Schema& schema, ExtentIo& io, const Comm& comm);
+  ~ChunkStore();
   /// Local, before create() or load(). The index lies in a file of its own, which `io` reads and
   /// writes and which outlives the store; chunks lie in data files, or as entries say.
   void lie_apart(ExtentIo& io) {
@@ -104,19 +104,34 @@ class ChunkStore {
   static std::optional<Error> publish_changes(const Comm& comm, std::span<const Changed> all);
   /// Collective. Calls f(), which changes the indices alike on all ranks and returns an error that
   /// is the same for all, if there is one; it is thrown. If a rank fails in another way, ranks may
-  /// hold different indices: all throw, and so does require_whole() from then on. The files keep
-  /// the states that were published last.
+  /// hold different indices: all throw, and so does require_whole() from then on, where they cannot
+  /// go back (WayBack). The files keep the states that were published last.
   template <typename F>
   static void change(const Comm& comm, std::span<const Changed> all, F&& f) {
     for (const Changed& each : all) each.store->require_whole();
     std::optional<Error> outcome;
     const auto torn = attempt_together(comm, [&] { outcome = f(); });
     if (torn) {
-      for (const Changed& each : all) each.store->tear(*torn);
+      for (const Changed& each : all) each.store->go_back_or_tear(*torn);
       throw *torn;
     }
     if (outcome) throw *outcome;
   }
+  /// While it lives, a change() that fails on one rank leaves these stores as they were when it was
+  /// made, unless that was after all had laid out what they publish: for files that are changed
+  /// together, of which one's failure must not be the others'. Local; to be made on all ranks, and
+  /// what it throws agreed upon, before the change begins. Takes as much memory as pages have in
+  /// directories, and free ranges.
+  class WayBack {
+   public:
+    explicit WayBack(std::span<const Changed> all);
+    ~WayBack();
+    WayBack(const WayBack&) = delete;
+    WayBack& operator=(const WayBack&) = delete;
+
+   private:
+    std::span<const Changed> all_;
+  };
   /// Local. To be called before anything that ranks do or leave out by what they hold.
   void require_whole() const {
     if (torn_) throw *torn_;
@@ -136,7 +151,11 @@ class ChunkStore {
   void touch() { dirty_ = true; }  ///< what belongs to the file has changed
   void shape_chosen(VarId var);
 
+  /// Local, equal on all ranks: shape_chosen() of so many variables needs no memory.
+  void expect_shapes(std::size_t n) { renewed_.reserve(renewed_.size() + n); }
+
   std::uint32_t generation() const { return root_state_.generation; }
+  Count numrecs() const { return numrecs_; }  ///< as published
 
  private:
   struct Retired {
@@ -150,21 +169,32 @@ class ChunkStore {
     Retired journal{-1, 0};        // set aside for what follows; offset -1: nothing
   };
 
+  struct Spaces {
+    FileSpace of_index;
+    std::map<std::uint32_t, FileSpace> of_data;
+  };
   /// A state of the index that is to become the file's.
   struct Publication {
     Root root, before;
     Block block;
-    bool whole = false;  // directory and pages, not a record of the journal
+    bool whole = false;           // directory and pages, not a record of the journal
+    std::optional<Spaces> after;  // free space once it is published, where there is a way back
   };
+  struct Saved;
 
   void tear(const Error& why);
+  void go_back_or_tear(const Error& why) noexcept;
+  void go_back() noexcept;
+  void no_way_back();
+  Spaces spaces_after(const Publication& news) const;
+  static std::optional<Error> publish_group(const Comm& comm, std::span<const Changed> all);
   std::optional<Publication> lay_out(bool whole);
   Root next_root() const;
   Directory::Item item_of(VarId var) const;
   bool has_news(bool whole) const;
   int next_slot() const;
   void write(Publication& publication);
-  void is_published(const Publication& publication);
+  void is_published(Publication& publication);
   void undo(const Publication& publication);
   bool may_lie(const Entry& e) const {
     return chunked::may_lie(e, apart_, root_ - shift_ + slots * slot_stride);
@@ -200,9 +230,10 @@ class ChunkStore {
   std::optional<Error> torn_;                     // the same on all ranks, but for its words
   std::vector<std::pair<VarId, Count>> changed_;  // chunks, since the last publication
   std::vector<VarId> renewed_;                    // variables that it lists, as they were not
-  std::vector<bool> listed_;  // variables that the published state or renewed_ tells of
-  Count index_bytes_ = 0;     // of all pages and what names them
-  Count numrecs_ = 0;         // as published
+  std::vector<bool> listed_;      // variables that the published state or renewed_ tells of
+  Count index_bytes_ = 0;         // of all pages and what names them
+  Count numrecs_ = 0;             // as published
+  std::unique_ptr<Saved> saved_;  // by a WayBack
 };
 
 }  // namespace forebay::chunked

@@ -1,0 +1,145 @@
+// One rank without memory, once, at one place after another, while members in chunks are written:
+// that is one file's error at most, and nobody waits for ever.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/attempt.h"
+#include "bundle/bundle.h"
+#include "comm/thread_ranks.h"
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+namespace {
+
+thread_local long left = -1;  // allocations of this thread until one fails; negative: none does
+thread_local bool has_failed = false;
+
+void* take(std::size_t bytes) {
+  if (left >= 0 && left-- == 0) {
+    has_failed = true;
+    throw std::bad_alloc();
+  }
+  void* const memory = std::malloc(bytes > 0 ? bytes : 1);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return take(bytes); }
+void* operator new[](std::size_t bytes) { return take(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace forebay {
+namespace {
+
+constexpr int files = 4, ranks = 2;
+constexpr Count width = 1000;
+
+std::string path_of(int file) {
+  return ::testing::TempDir() + "/forebay_no_memory_" + std::to_string(::getpid()) + "_" +
+         std::to_string(file) + ".nc";
+}
+
+Request row(Count record, Count begin, Count elements, std::vector<std::int32_t>& values) {
+  Request request;
+  request.selection = Subarray{{record, begin}, {1, elements}, {}};
+  request.elements = elements;
+  request.last_record = record + 1;
+  request.memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
+  return request;
+}
+
+std::unique_ptr<Dataset> write_member(const Comm& comm, Bundle& bundle, int file) {
+  auto ds = Dataset::create(comm, path_of(file), 5, false, {{"layout", "chunked"}});
+  EXPECT_TRUE(bundle.add(*ds));
+  const VarId v = ds->def_var("v", Type::int32,
+                              std::array{ds->def_dim("t", 0), ds->def_dim("x", ranks * width)});
+  if (file % 2 == 1) ds->set_chunk(v, std::array<Count, 2>{1, 300});
+  ds->enddef();
+  for (Count record = 0; record < 2; ++record) {
+    std::vector<std::int32_t> values(width, file + 1);
+    std::vector<Request> list;
+    list.push_back(row(record, width * comm.rank(), width, values));
+    list[0].write = true;
+    ds->execute(list, true);
+  }
+  return ds;
+}
+
+/// Whether a member that was said to be written has all values.
+bool is_whole(const std::string& path) {
+  std::vector<std::int32_t> values(ranks * width);
+  const auto failed = attempt_to([&] {
+    auto ds = Dataset::open(Comm(), path, false, {});
+    for (Count record = 0; record < 2; ++record) {
+      std::vector<Request> list;
+      list.push_back(row(record, 0, ranks * width, values));
+      ds->execute(list, true);
+      for (const std::int32_t value : values)
+        if (path_of(value - 1) != path) throw Error(Errc::eread, "a wrong value");
+    }
+  });
+  return !failed;
+}
+
+/// Returns how many are lost. `hit`: an allocation failed.
+int lost_at(long allocation, int who, bool& hit) {
+  int lost = 0;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, {});
+    std::vector<std::unique_ptr<Dataset>> all;
+    for (int f = 0; f < files; ++f) all.push_back(write_member(comm, bundle, f));
+    for (auto& ds : all) bundle.close(std::move(ds));
+    comm.barrier();
+    has_failed = false;
+    if (comm.rank() == who) left = allocation;
+    attempt_to([&] { bundle.complete(); });
+    left = -1;
+    if (comm.rank() == who) hit = has_failed;
+    attempt_to([&] { bundle.complete(); });
+    attempt_to([&] { bundle.tell(); });
+    const auto outcomes = bundle.take_outcomes();
+    EXPECT_EQ(std::ssize(outcomes), files) << allocation;
+    std::int64_t mine = 0;
+    for (const auto& [path, code] : outcomes) mine += code != 0;
+    const auto most = comm.all_reduce(mine, Reduce::max);
+    EXPECT_EQ(comm.all_reduce(mine, Reduce::min), most) << allocation;
+    if (!comm.is_root()) return;
+    lost = static_cast<int>(most);
+    for (const auto& [path, code] : outcomes)
+      EXPECT_TRUE(code != 0 || is_whole(path)) << path << " at allocation " << allocation;
+  });
+  return lost;
+}
+
+TEST(BundleMemory, one_failure_of_one_rank_is_one_files_at_most) {
+  for (int who = 0; who < ranks; ++who) {
+    bool hit = true;
+    long n = who, any = 0;
+    for (; hit && n < 4000; n += 7) {  // not each: they take long
+
+      const int lost = lost_at(n, who, hit);
+      EXPECT_LE(lost, 1) << "rank " << who << ", allocation " << n;
+      any += lost > 0;
+    }
+    EXPECT_GT(n, 100);
+    EXPECT_LT(any, n / 70) << "rank " << who;
+  }
+  for (int f = 0; f < files; ++f) std::filesystem::remove(path_of(f));
+}
+
+}  // namespace
+}  // namespace forebay
+
+#endif
