@@ -21,14 +21,15 @@ namespace {
 constexpr int ranks = 4;
 constexpr Count rows = 50;
 
-/// Every rank has one element of each row.
-Request column(VarId var, Rank rank, bool write, std::vector<std::int32_t>& values) {
+/// Every rank has `width` elements of each row.
+Request column(VarId var, Rank rank, bool write, std::vector<std::int32_t>& values,
+               Count height = rows, Count width = 1) {
   Request r;
   r.var = var;
   r.write = write;
-  r.selection = Subarray{{0, rank}, {rows, 1}, {}};
-  r.elements = rows;
-  values.resize(rows);
+  r.selection = Subarray{{0, rank * width}, {height, width}, {}};
+  r.elements = height * width;
+  values.resize(static_cast<std::size_t>(r.elements));
   r.memory.data = reinterpret_cast<std::byte*>(values.data());
   r.memory.type = Type::int32;
   return r;
@@ -219,11 +220,7 @@ TEST(MeetingsOfAFile, are_no_more_for_what_was_found_out_about_the_folder) {
         int count = 0;
         comm.before_meetings([&] { ++count; });
         std::vector<Request> one;
-        one.push_back(column(0, comm.rank(), true, values));
-        one[0].selection = Subarray{{0, comm.rank() * width}, {many, width}, {}};
-        one[0].elements = many * width;
-        values.assign(static_cast<std::size_t>(many * width), comm.rank());
-        one[0].memory.data = reinterpret_cast<std::byte*>(values.data());
+        one.push_back(column(0, comm.rank(), true, values, many, width));
         ds->execute(one, true);
         comm.before_meetings({});
         const bool windows = ds->report().counters[static_cast<int>(Counter::windows)] > 0;
@@ -385,11 +382,7 @@ TEST(StripesOfANewFile, bound_its_windows) {
       ds->enddef();
       std::vector<std::int32_t> values;
       std::vector<Request> one;
-      one.push_back(column(0, comm.rank(), true, values));
-      one[0].selection = Subarray{{0, comm.rank() * width}, {many, width}, {}};
-      one[0].elements = many * width;
-      values.assign(static_cast<std::size_t>(many * width), comm.rank());
-      one[0].memory.data = reinterpret_cast<std::byte*>(values.data());
+      one.push_back(column(0, comm.rank(), true, values, many, width));
       ds->execute(one, true);
       windows[static_cast<std::size_t>(comm.rank())] =
           ds->report().counters[static_cast<int>(Counter::windows)];
