@@ -8,8 +8,9 @@
 # program given by its path) under mpiexec; without RANKS at 1, 2, 3, 4 and 7 ranks; in a build without MPI it adds
 # nothing. SERIAL keeps other tests from running beside it.
 #
-# Every test runs in a scratch directory of its own, also given to it as FOREBAY_TEST_DIR, and sees none of the
-# caller's method settings. Users need not know what Open MPI asks of root or of a machine with few cores.
+# Every test runs in a scratch directory of its own, also given to it as FOREBAY_TEST_DIR and, for googletest's temporary
+# files, as TEST_TMPDIR: shares of one program run side by side. It sees none of the caller's method settings. Users need
+# not know what Open MPI asks of root or of a machine with few cores.
 
 include_guard(GLOBAL)
 
@@ -67,6 +68,7 @@ function(_forebay_test_properties name timeout environment labels)
   # special networks get is named: looking for those networks takes a quarter of a second a start, of hundreds.
   list(APPEND changes
     "FOREBAY_TEST_DIR=set:${scratch}"
+    "TEST_TMPDIR=set:${scratch}"
     "OMPI_MCA_mpi_yield_when_idle=set:1"
     "OMPI_MCA_pml=set:ob1"
     "OMPI_ALLOW_RUN_AS_ROOT=set:1"

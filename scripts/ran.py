@@ -47,7 +47,9 @@ def tell_failures(path):
         tail = max(0, len(said) - TAIL)
         first = next((number for number, line in enumerate(said[:tail]) if FINDINGS.search(line)), tail)
         finding = said[first : min(first + FINDING, tail)]
-        print(f"ran: {case.get('name')} FAILED:", *finding, *(["..."] if finding else []), *said[tail:], sep="\n  | ")
+        how = f"{failure.get('message') or 'no reason told'}, after {case.get('time')} s"
+        lines = [*finding, *(["..."] if finding else []), *said[tail:]]
+        print(f"ran: {case.get('name')} FAILED ({how}):", *lines, sep="\n  | ")
 
 
 def main(arguments):

@@ -1,7 +1,9 @@
 # The Python package: its wheel, built and installed in a virtual environment of the cache, and its tests.
 # shellcheck shell=bash disable=SC2154
 
-# What the tests compare with, and what building a wheel without isolation needs.
+# What the tests compare with, and what building a wheel without isolation needs. The tools first: a package that comes as
+# source alone (pyrevolve) asks for them before pip has installed what stands beside it.
+python_tools=(setuptools wheel packaging numpy)
 python_packages=(scikit-build-core nanobind numpy pytest scipy netCDF4 h5py h5netcdf xarray dask cftime zarr fsspec matplotlib
   mpi4py xxhash ruff adios2 PyWavelets checkpoint-schedules pyrevolve pyadjoint-ad jax)
 
@@ -22,6 +24,7 @@ make_python_environment() {
   ! python_environment_is_there || return 0
   say "installing in $python_venv: ${python_packages[*]}"
   if ! { "$python" -m venv "$python_venv" &&
+    "$python_venv/bin/pip" install --quiet --disable-pip-version-check --upgrade "${python_tools[@]}" &&
     "$python_venv/bin/pip" install --quiet --disable-pip-version-check "${python_packages[@]}" "zarr>=3"; }; then
     die "the Python packages that the tests need cannot be installed (FOREBAY_WITHOUT_PYTHON=1 ./dev test does without)"
   fi
