@@ -1,7 +1,9 @@
 #include "comm/thread_ranks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -233,21 +235,46 @@ class ThreadBackend : public Comm::Backend {
   Rank rank_;
 };
 
+/// For what others still do that need not wait for a rank that failed.
+constexpr std::chrono::minutes most_waiting{2};
+
+[[noreturn]] void tell_of_waiting(Rank failed, const std::exception_ptr& failure) {
+  const auto error = attempt_to([&] { std::rethrow_exception(failure); });
+  std::fprintf(stderr, "rank %d failed, and others wait for it: %s\n", failed, error->what());
+  std::abort();
+}
+
 }  // namespace
 
 void run_as_threads(int ranks, const std::function<void(const Comm& comm)>& body) {
   const auto group = std::make_shared<Group>(ranks);
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  std::mutex mutex;
+  std::condition_variable ended;
+  int running = ranks;
+  Rank first_failed = ranks;
   std::vector<std::thread> threads;
   threads.reserve(static_cast<std::size_t>(ranks));
   for (Rank r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
+      std::exception_ptr failure;
       try {
         body(Comm(std::make_shared<ThreadBackend>(group, r)));
       } catch (...) {
-        failures[static_cast<std::size_t>(r)] = std::current_exception();
+        failure = std::current_exception();
       }
+      const std::lock_guard lock(mutex);
+      if (failure && first_failed == ranks) first_failed = r;
+      failures[static_cast<std::size_t>(r)] = std::move(failure);
+      --running;
+      ended.notify_all();
     });
+  }
+  {
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return running == 0 || first_failed < ranks; });
+    if (!ended.wait_for(lock, most_waiting, [&] { return running == 0; }))
+      tell_of_waiting(first_failed, failures[static_cast<std::size_t>(first_failed)]);
   }
   for (std::thread& t : threads) t.join();
   for (const auto& failure : failures) {

@@ -9,7 +9,8 @@
 namespace forebay {
 
 /// Calls body(comm) on `ranks` threads, each a rank of one communicator; all must make the same
-/// collective calls. Rethrows the exception of the lowest rank that had one, after all have ended.
+/// collective calls. Rethrows the exception of the lowest rank that had one, after all have ended;
+/// where others still wait two minutes after the first one had, says what it was and aborts.
 void run_as_threads(int ranks, const std::function<void(const Comm& comm)>& body);
 
 }  // namespace forebay
