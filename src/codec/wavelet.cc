@@ -1,6 +1,5 @@
 #include "codec/wavelet.h"
 
-#include <algorithm>
 
 #include "codec/value_loops.h"
 

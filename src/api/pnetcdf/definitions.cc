@@ -1,5 +1,4 @@
 // Dimensions, variables, attributes: definition.
-#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
