@@ -1,4 +1,5 @@
 // Dimensions, variables, attributes: definition.
+#include <cstring>
 #include <limits>
 #include <span>
 #include <string>

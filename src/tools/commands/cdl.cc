@@ -173,9 +173,9 @@ bool is_fill(const Variable& var, const std::vector<std::byte>& fill, const std:
   if (fill.empty()) return false;
   if (std::memcmp(fill.data(), value, fill.size()) == 0) return true;
   if (var.type == Type::float32)
-    return std::isnan(load<float>(fill.data())) && std::isnan(load<float>(value));
+    return std::isnan(load_native<float>(fill.data())) && std::isnan(load_native<float>(value));
   if (var.type == Type::float64)
-    return std::isnan(load<double>(fill.data())) && std::isnan(load<double>(value));
+    return std::isnan(load_native<double>(fill.data())) && std::isnan(load_native<double>(value));
   return false;
 }
 

@@ -113,7 +113,7 @@ class Generator {
     if (named_.empty()) return {};
     return {"and has set, as they say which box is read: " +
             joined(named_, ", ",
-                   [](const std::string& name) { return in_comment(spoken_name(name)); })};
+                   [this](const std::string& name) { return in_comment(spoken_name(name)); })};
   }
 
   void for_each(const std::function<bool(const GroupVariable&)>& which,
