@@ -23,7 +23,6 @@ class Room(NamedTuple):
 
 BASIS = ["base", "comm", "array"]
 ENGINE = BASIS + ["plan", "codec", "format", "storage", "staging_log", "method"]
-LAYOUTS = ["layout", "layout/logged", "layout/process_group"]
 
 # A room may use only rooms above it in this table. A front end or the tools use dataset, and what dataset's own
 # interface is made of: errors and types (base), selections and requests (array), the communicator (comm), methods.
@@ -47,13 +46,13 @@ ROOMS = {
     "simulation": Room(BASIS + ["plan", "codec", "format", "method", "layout", "transport", "container"], files=False),
     "dataset": Room(ENGINE + ["layout", "layout/process_group", "stage", "transport", "container"]),
     "bundle": Room(BASIS + ["plan", "storage", "method", "transport", "dataset"]),
-    "files": Room(ENGINE + LAYOUTS + ["transport", "dataset"]),
-    "files/hdf5": Room(ENGINE + LAYOUTS + ["dataset", "files"], hdf5=True),
-    "api/pnetcdf": Room(BASIS + ["plan", "method", "dataset", "bundle"], mpi=True),
-    "api/hdf5vol": Room(BASIS + ["method", "storage", "layout/logged", "dataset"], mpi=True, hdf5=True),
+    "files": Room(ENGINE + ["layout", "layout/process_group", "transport", "dataset"]),
+    "files/hdf5": Room(["base", "array", "layout/logged", "files"], hdf5=True),
+    "api/pnetcdf": Room(BASIS + ["dataset", "bundle"], mpi=True),
+    "api/hdf5vol": Room(BASIS + ["method", "layout/logged", "dataset"], mpi=True, hdf5=True),
     "api/groups": Room(BASIS + ["method", "dataset"], mpi=True),
     "api/checkpoint": Room(BASIS + ["plan", "method", "checkpoint"], mpi=True),
-    "tools": Room(BASIS + ["method", "checkpoint", "stage", "layout/logged", "transport", "simulation", "dataset", "files", "files/hdf5"], hdf5=True),
+    "tools": Room(BASIS + ["method", "checkpoint", "stage", "simulation", "dataset", "files", "files/hdf5"], hdf5=True),
 }
 
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".in"}

@@ -25,6 +25,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/timeline.h"
 #include "comm/mpi.h"
 #include "layout/chunked/gathered_writes.h"
 #include "plan/file_space.h"
@@ -50,10 +51,6 @@ std::string read_all(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot read " + path);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 double peak_mib() {

@@ -62,12 +62,9 @@ nb::tuple describe(const Schema& schema) {
 
 namespace {
 
-// Old files have texts in Latin-1: what is not UTF-8 is taken for that. Programs in C count a
-// closing NUL.
+// Old files have texts in Latin-1: what is not UTF-8 is taken for that.
 nb::object attribute_text(const Attribute& attribute) {
-  std::string_view text(reinterpret_cast<const char*>(attribute.value.data()),
-                        attribute.value.size());
-  text = text.substr(0, text.find_last_not_of('\0') + 1);
+  const std::string_view text = text_of(attribute);
   const auto size = static_cast<Py_ssize_t>(text.size());
   PyObject* decoded = PyUnicode_DecodeUTF8(text.data(), size, "strict");
   if (decoded == nullptr) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -36,50 +37,12 @@ extern const Kernels portable_kernels;
 extern const Kernels avx2_kernels;
 #endif
 
+// In the order of Type; void: what converts to no number.
 template <Type type>
-struct NativeOf {
-  using T = void;
-};
-template <>
-struct NativeOf<Type::byte> {
-  using T = std::int8_t;
-};
-template <>
-struct NativeOf<Type::int16> {
-  using T = std::int16_t;
-};
-template <>
-struct NativeOf<Type::int32> {
-  using T = std::int32_t;
-};
-template <>
-struct NativeOf<Type::float32> {
-  using T = float;
-};
-template <>
-struct NativeOf<Type::float64> {
-  using T = double;
-};
-template <>
-struct NativeOf<Type::uint8> {
-  using T = std::uint8_t;
-};
-template <>
-struct NativeOf<Type::uint16> {
-  using T = std::uint16_t;
-};
-template <>
-struct NativeOf<Type::uint32> {
-  using T = std::uint32_t;
-};
-template <>
-struct NativeOf<Type::int64> {
-  using T = std::int64_t;
-};
-template <>
-struct NativeOf<Type::uint64> {
-  using T = std::uint64_t;
-};
+using NativeOf = std::tuple_element_t<
+    static_cast<std::size_t>(type),
+    std::tuple<void, std::int8_t, void, std::int16_t, std::int32_t, float, double, std::uint8_t,
+               std::uint16_t, std::uint32_t, std::int64_t, std::uint64_t>>;
 
 #define FOREBAY_INLINE __attribute__((always_inline)) inline
 
@@ -235,8 +198,8 @@ FOREBAY_INLINE bool convert_array(std::byte* dst, const std::byte* src, std::int
 // compiled for that set.
 template <template <Direction, typename, typename> class Wrap, Type ext, Type mem>
 constexpr void set_pair(Kernels& kernels) {
-  using Ext = typename NativeOf<ext>::T;
-  using Mem = typename NativeOf<mem>::T;
+  using Ext = NativeOf<ext>;
+  using Mem = NativeOf<mem>;
   if constexpr (ext != mem && !std::is_void_v<Ext> && !std::is_void_v<Mem>) {
     constexpr auto e = static_cast<std::size_t>(ext), m = static_cast<std::size_t>(mem);
     kernels.to_external[e][m] = &Wrap<Direction::to_external, Mem, Ext>::run;

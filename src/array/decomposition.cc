@@ -12,10 +12,6 @@ namespace {
 constexpr std::size_t most_known = 16;
 constexpr Count most_bytes = Count{16} << 20;  // of known lists, beside four of the whole map
 
-Count bytes_of(const RunList& list) {
-  return static_cast<Count>(list.runs.size() * sizeof(Run) + list.memory.size() * sizeof(Offset));
-}
-
 [[noreturn]] void too_large() {
   throw Error(Errc::eintoverflow, "a selection by a decomposition map has too many bytes");
 }
@@ -24,30 +20,6 @@ Count product(Count a, Count b) {
   Count c = 0;
   if (!multiply_fits(a, b, c)) too_large();
   return c;
-}
-
-/// Adds a run, which begins behind the last one's begin, or to the last one.
-void append(RunList& list, const Run& run, Offset memory) {
-  list.bytes += run.length;
-  if (!list.runs.empty()) {
-    Run& last = list.runs.back();
-    if (last.offset + last.length == run.offset && list.memory.back() + last.length == memory) {
-      last.length += run.length;
-      return;
-    }
-  }
-  list.runs.push_back(run);
-  list.memory.push_back(memory);
-}
-
-/// Without places in memory where they are the running sum.
-void drop_running_sum(RunList& list) {
-  Offset sum = 0;
-  for (std::size_t i = 0; i < list.runs.size(); ++i) {
-    if (list.memory[i] != sum) return;
-    sum += list.runs[i].length;
-  }
-  list.memory.clear();
 }
 
 }  // namespace
@@ -136,7 +108,7 @@ std::shared_ptr<const RunList> Decomposition::make(const Key& key) const {
     Offset position = memory;
     for (std::size_t i = 0; i < one.runs.size(); ++i) {
       const Run run{offset + one.runs[i].offset * key.width, one.runs[i].length * key.width};
-      append(*list, run, one.memory.empty() ? position : memory + one.memory[i] * key.width);
+      list->append(run, one.memory.empty() ? position : memory + one.memory[i] * key.width);
       position += run.length;
     }
     more = false;
@@ -149,7 +121,7 @@ std::shared_ptr<const RunList> Decomposition::make(const Key& key) const {
       index[d] = 0;
     }
   }
-  drop_running_sum(*list);
+  list->drop_running_sum();
   list->runs.shrink_to_fit();
   list->memory.shrink_to_fit();
   return list;
@@ -157,11 +129,11 @@ std::shared_ptr<const RunList> Decomposition::make(const Key& key) const {
 
 void Decomposition::remember(Known known) const {
   const Count most = most_bytes + static_cast<Count>(4 * runs_.size() * sizeof(Run));
-  Count sum = bytes_of(*known.list);
+  Count sum = known.list->memory_bytes();
   if (sum > most) return;
-  for (const Known& k : known_) sum += bytes_of(*k.list);
+  for (const Known& k : known_) sum += k.list->memory_bytes();
   while (!known_.empty() && (known_.size() >= most_known || sum > most)) {
-    sum -= bytes_of(*known_.front().list);
+    sum -= known_.front().list->memory_bytes();
     known_.erase(known_.begin());
   }
   known_.push_back(std::move(known));

@@ -11,23 +11,25 @@ struct Row {
   const char* name;
   const char* also;  // A's
   int bytes;
+  Type engine;
 };
 
 // In the order of the enumeration.
-constexpr std::array<Row, 14> rows = {{{GroupType::int8, "int8", "byte", 1},
-                                       {GroupType::int16, "int16", "short", 2},
-                                       {GroupType::int32, "int32", "integer", 4},
-                                       {GroupType::int64, "int64", "long", 8},
-                                       {GroupType::uint8, "uint8", "unsigned byte", 1},
-                                       {GroupType::uint16, "uint16", "unsigned short", 2},
-                                       {GroupType::uint32, "uint32", "unsigned integer", 4},
-                                       {GroupType::uint64, "uint64", "unsigned long", 8},
-                                       {GroupType::float32, "float", "real", 4},
-                                       {GroupType::float64, "double", "float64", 8},
-                                       {GroupType::complex64, "complex", "complex64", 8},
-                                       {GroupType::complex128, "double complex", "complex128", 16},
-                                       {GroupType::text, "char", "text", 1},
-                                       {GroupType::string, "string", "string", 0}}};
+constexpr std::array<Row, 14> rows = {
+    {{GroupType::int8, "int8", "byte", 1, Type::byte},
+     {GroupType::int16, "int16", "short", 2, Type::int16},
+     {GroupType::int32, "int32", "integer", 4, Type::int32},
+     {GroupType::int64, "int64", "long", 8, Type::int64},
+     {GroupType::uint8, "uint8", "unsigned byte", 1, Type::uint8},
+     {GroupType::uint16, "uint16", "unsigned short", 2, Type::uint16},
+     {GroupType::uint32, "uint32", "unsigned integer", 4, Type::uint32},
+     {GroupType::uint64, "uint64", "unsigned long", 8, Type::uint64},
+     {GroupType::float32, "float", "real", 4, Type::float32},
+     {GroupType::float64, "double", "float64", 8, Type::float64},
+     {GroupType::complex64, "complex", "complex64", 8, Type::none},
+     {GroupType::complex128, "double complex", "complex128", 16, Type::none},
+     {GroupType::text, "char", "text", 1, Type::chr},
+     {GroupType::string, "string", "string", 0, Type::none}}};
 
 const Row& row_of(GroupType type) { return rows[static_cast<std::size_t>(type)]; }
 
@@ -48,6 +50,8 @@ const char* group_type_names() {
 }
 
 Count size_of(GroupType type) { return row_of(type).bytes; }
+
+Type to_engine(GroupType type) { return row_of(type).engine; }
 
 bool is_integer(GroupType type) { return type <= GroupType::uint64; }
 

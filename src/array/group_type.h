@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "array/type.h"
 #include "base/types.h"
 
 namespace forebay {
@@ -35,5 +36,7 @@ const char* group_type_names();
 /// Bytes of an element in memory; 0 for strings.
 Count size_of(GroupType type);
 bool is_integer(GroupType type);
+/// The engine's type of the same form; none: complex numbers and strings.
+Type to_engine(GroupType type);
 
 }  // namespace forebay

@@ -14,10 +14,6 @@
 namespace forebay {
 namespace {
 
-Count bytes_of(const RunList& list) {
-  return static_cast<Count>(list.runs.size() * sizeof(Run) + list.memory.size() * sizeof(Offset));
-}
-
 /// Hashes numbers that come one by one; a few of them without setting up a state.
 class Hash {
  public:
@@ -155,11 +151,11 @@ Runs RunListPool::flatten(const Variable& var, const VarnPieces& pieces, Selecti
 }
 
 void RunListPool::remember(Known&& known) {
-  if (bytes_of(*known.list) > most_bytes) return;
+  if (known.list->memory_bytes() > most_bytes) return;
   known_.push_back(std::move(known));
   const auto bytes = [&] {
     return std::accumulate(known_.begin(), known_.end(), Count{0},
-                           [](Count sum, const Known& k) { return sum + bytes_of(*k.list); });
+                           [](Count sum, const Known& k) { return sum + k.list->memory_bytes(); });
   };
   while (known_.size() > kept || bytes() > most_bytes) known_.erase(known_.begin());
 }

@@ -160,7 +160,9 @@ Attribute text_attribute(std::string name, std::string_view text) {
 }
 
 std::string_view text_of(const Attribute& attribute) {
-  return {reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size()};
+  const std::string_view text(reinterpret_cast<const char*>(attribute.value.data()),
+                              attribute.value.size());
+  return text.substr(0, text.find_last_not_of('\0') + 1);
 }
 
 const Attribute* own_fill_value(const Variable& var, Type type) {

@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "array/type.h"
@@ -49,7 +48,7 @@ class NameIndex {
 };
 
 Attribute text_attribute(std::string name, std::string_view text);
-/// Of one of type chr.
+/// Of one of type chr, without NULs at its end: programs in C count a closing one.
 std::string_view text_of(const Attribute& attribute);
 
 /// Attributes of one owner, in creation order. Few are looked through; files of climate models have

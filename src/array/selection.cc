@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -17,6 +18,15 @@ namespace {
 }
 
 }  // namespace
+
+void RunList::drop_running_sum() {
+  Offset sum = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (memory[i] != sum) return;
+    sum += runs[i].length;
+  }
+  memory.clear();
+}
 
 Count Subarray::elements() const {
   Count product = 1;
@@ -105,21 +115,6 @@ struct Placed {
   Offset end() const { return offset + length; }
 };
 
-/// Appends a run, or lengthens the last one if the new one follows it in file and memory.
-void append(RunList& list, const Placed& p) {
-  if (!list.runs.empty()) {
-    Run& last = list.runs.back();
-    if (last.offset + last.length == p.offset && list.memory.back() + last.length == p.memory) {
-      last.length += p.length;
-      list.bytes += p.length;
-      return;
-    }
-  }
-  list.runs.push_back({p.offset, p.length});
-  list.memory.push_back(p.memory);
-  list.bytes += p.length;
-}
-
 /// Stable sort by offset: least significant digit first, only the digits that differ.
 void sort_by_offset(std::vector<Placed>& runs) {
   constexpr int digit_bits = 11;
@@ -173,7 +168,7 @@ void resolve(const std::vector<Placed>& sorted, RunList& list) {
     }
     const Offset until =
         next < sorted.size() ? std::min(top.end(), sorted[next].offset) : top.end();
-    append(list, {at, until - at, top.memory + (at - top.offset)});
+    list.append({at, until - at}, top.memory + (at - top.offset));
     at = until;
   }
 }
@@ -195,15 +190,9 @@ void build(std::vector<Placed>& placed, bool resolve_overlaps, RunList& list) {
     resolve(placed, list);
     list.overlapping = false;
   } else {
-    for (const Placed& p : placed) append(list, p);
+    for (const Placed& p : placed) list.append({p.offset, p.length}, p.memory);
   }
-
-  Offset sum = 0;
-  for (std::size_t i = 0; i < list.runs.size(); ++i) {
-    if (list.memory[i] != sum) return;
-    sum += list.runs[i].length;
-  }
-  list.memory.clear();
+  list.drop_running_sum();
 }
 
 /// The output of flattening so far. Hot loops hold it in registers, so slow paths take and return

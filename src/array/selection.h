@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +38,24 @@ struct RunList {
   Count bytes = 0;             ///< sum of lengths
   bool overlapping = false;    ///< some runs overlap (reads only; writes are resolved when built)
 
+  /// While all have their places in `memory`: adds a run that begins behind the last one's begin,
+  /// or lengthens the last one if this one follows it in file and memory.
+  void append(const Run& run, Offset place) {
+    bytes += run.length;
+    if (!runs.empty() && runs.back().offset + runs.back().length == run.offset &&
+        memory.back() + runs.back().length == place) {
+      runs.back().length += run.length;
+      return;
+    }
+    runs.push_back(run);
+    memory.push_back(place);
+  }
+  /// Empties `memory` where it is the running sum.
+  void drop_running_sum();
+  /// What the list itself takes.
+  Count memory_bytes() const {
+    return static_cast<Count>(runs.size() * sizeof(Run) + memory.size() * sizeof(Offset));
+  }
   bool operator==(const RunList&) const = default;
 };
 

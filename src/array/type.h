@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace forebay {
 
@@ -34,28 +35,42 @@ enum class Type : std::int32_t {
 // True for the eleven types that a file may hold; false for none and for any other value.
 constexpr bool is_valid(Type type) { return type >= Type::byte && type <= Type::uint64; }
 
-// Bytes of one element, in the file and in memory alike; 0 for an invalid type.
-constexpr int size_of(Type type) {
+// Calls f(T{}) with the C++ type T of a numeric type, and returns whether it did.
+template <typename F>
+constexpr bool with_number(Type type, F&& f) {
   switch (type) {
     case Type::byte:
-    case Type::chr:
-    case Type::uint8:
-      return 1;
+      return f(std::int8_t{}), true;
     case Type::int16:
-    case Type::uint16:
-      return 2;
+      return f(std::int16_t{}), true;
     case Type::int32:
-    case Type::uint32:
+      return f(std::int32_t{}), true;
     case Type::float32:
-      return 4;
-    case Type::int64:
-    case Type::uint64:
+      return f(float{}), true;
     case Type::float64:
-      return 8;
+      return f(double{}), true;
+    case Type::uint8:
+      return f(std::uint8_t{}), true;
+    case Type::uint16:
+      return f(std::uint16_t{}), true;
+    case Type::uint32:
+      return f(std::uint32_t{}), true;
+    case Type::int64:
+      return f(std::int64_t{}), true;
+    case Type::uint64:
+      return f(std::uint64_t{}), true;
+    case Type::chr:
     case Type::none:
       break;
   }
-  return 0;
+  return false;
+}
+
+// Bytes of one element, in the file and in memory alike; 0 for an invalid type.
+constexpr int size_of(Type type) {
+  int bytes = type == Type::chr ? 1 : 0;
+  with_number(type, [&](auto zero) { bytes = static_cast<int>(sizeof zero); });
+  return bytes;
 }
 
 // True for every valid type but chr.
@@ -84,60 +99,23 @@ const char* name_of(Type type);
 // size_of(type) bytes of out; the rest of out is zero. An invalid type gives eight zero bytes.
 void default_fill(Type type, std::byte out[8]);
 
-// The Type whose memory form is the C++ type T (char is text, signed char is byte).
+// The Type whose memory form is the arithmetic type T (char is text, signed char is byte).
 template <typename T>
-constexpr Type type_of() = delete;
-template <>
-constexpr Type type_of<signed char>() {
-  return Type::byte;
-}
-template <>
-constexpr Type type_of<char>() {
-  return Type::chr;
-}
-template <>
-constexpr Type type_of<unsigned char>() {
-  return Type::uint8;
-}
-template <>
-constexpr Type type_of<short>() {
-  return Type::int16;
-}
-template <>
-constexpr Type type_of<unsigned short>() {
-  return Type::uint16;
-}
-template <>
-constexpr Type type_of<int>() {
-  return Type::int32;
-}
-template <>
-constexpr Type type_of<unsigned int>() {
-  return Type::uint32;
-}
-template <>
-constexpr Type type_of<long>() {
-  return sizeof(long) == 8 ? Type::int64 : Type::int32;
-}
-template <>
-constexpr Type type_of<unsigned long>() {
-  return sizeof(long) == 8 ? Type::uint64 : Type::uint32;
-}
-template <>
-constexpr Type type_of<long long>() {
-  return Type::int64;
-}
-template <>
-constexpr Type type_of<unsigned long long>() {
-  return Type::uint64;
-}
-template <>
-constexpr Type type_of<float>() {
-  return Type::float32;
-}
-template <>
-constexpr Type type_of<double>() {
-  return Type::float64;
+constexpr Type type_of() {
+  static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8);
+  if (std::is_same_v<T, char>) return Type::chr;
+  if (std::is_floating_point_v<T>) return sizeof(T) == 4 ? Type::float32 : Type::float64;
+  constexpr bool is_signed = std::is_signed_v<T>;
+  switch (sizeof(T)) {
+    case 1:
+      return is_signed ? Type::byte : Type::uint8;
+    case 2:
+      return is_signed ? Type::int16 : Type::uint16;
+    case 4:
+      return is_signed ? Type::int32 : Type::uint32;
+    default:
+      return is_signed ? Type::int64 : Type::uint64;
+  }
 }
 
 }  // namespace forebay

@@ -77,6 +77,15 @@ void store_be(std::byte* dst, T value) {
       dst, reinterpret_cast<const std::byte*>(&value));
 }
 
+// The value whose bytes begin at src as they lie in memory.
+template <typename T>
+T load_native(const std::byte* src) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  std::memcpy(&value, src, sizeof value);
+  return value;
+}
+
 // Copies whole elements, each turned from native to external order or back. `bytes` is a multiple
 // of width; src and dst are either the same place or do not overlap. Width 1 is a plain copy.
 // Cost: memory speed for long arrays, a few instructions (inline) for one element.

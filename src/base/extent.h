@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "base/error.h"
 #include "base/types.h"

@@ -17,20 +17,19 @@ std::size_t display_width(const std::string& text) {
 std::string TextTable::text(const std::string& indent) const {
   std::vector<std::size_t> widths(sides_.size(), 0);
   for (const auto& row : rows_) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      widths[c] = std::max(widths[c], display_width(row[c]));
-    }
+    for (std::size_t c = 0; c < row.cells.size(); ++c)
+      widths[c] = std::max(widths[c], display_width(row.cells[c]));
   }
   std::string all;
-  for (const auto& row : rows_) {
+  for (const auto& [cells, below] : rows_) {
     std::string line = indent;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string blanks(widths[c] - display_width(row[c]), ' ');
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const std::string blanks(widths[c] - display_width(cells[c]), ' ');
       line += c == 0 ? "" : "  ";
-      line += sides_[c] == 'r' ? blanks + row[c] : row[c] + blanks;
+      line += sides_[c] == 'r' ? blanks + cells[c] : cells[c] + blanks;
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    all += line + '\n';
+    all += line + '\n' + below;
   }
   return all;
 }
@@ -64,6 +63,10 @@ std::string grouped(long long number) {
     text += digits[i];
   }
   return text;
+}
+
+std::string counted(long long number, const std::string& one) {
+  return grouped(number) + ' ' + one + (number == 1 ? "" : "s");
 }
 
 }  // namespace forebay

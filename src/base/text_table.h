@@ -15,14 +15,20 @@ class TextTable {
   explicit TextTable(std::string sides) : sides_(std::move(sides)) {}
 
   /// A row of at most as many cells as there are columns.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void add(std::vector<std::string> cells) { rows_.push_back({std::move(cells), {}}); }
+  /// A line below the last row, as it is.
+  void add_below(const std::string& line) { rows_.back().below += line + '\n'; }
 
   /// All rows, each begun by `indent` and ended by a newline, without blanks at the end.
   std::string text(const std::string& indent = "  ") const;
 
  private:
   std::string sides_;
-  std::vector<std::vector<std::string>> rows_;
+  struct Row {
+    std::vector<std::string> cells;
+    std::string below;
+  };
+  std::vector<Row> rows_;
 };
 
 /// Characters on a terminal: bytes that are not continuation bytes of UTF-8.
@@ -34,5 +40,8 @@ std::string printable(const std::string& text, std::size_t limit = 0);
 
 /// 1234567 as "1,234,567".
 std::string grouped(long long number);
+
+/// "1 chunk", "1,234 chunks".
+std::string counted(long long number, const std::string& one);
 
 }  // namespace forebay

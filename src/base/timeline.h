@@ -22,6 +22,10 @@
 
 namespace forebay {
 
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 struct TimeSpan {
   double begin = 0, end = 0;  ///< seconds since the file was opened
   double busy = 0;            ///< seconds of it in which the step ran

@@ -31,4 +31,12 @@ inline bool get_varint(const std::byte*& at, const std::byte* end, std::uint64_t
   return false;
 }
 
+/// Small for numbers that are near to 0, of either sign.
+inline std::uint64_t zigzag(std::int64_t n) {
+  return (static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63);
+}
+inline std::int64_t unzigzag(std::uint64_t n) {
+  return static_cast<std::int64_t>(n >> 1) ^ -static_cast<std::int64_t>(n & 1);
+}
+
 }  // namespace forebay

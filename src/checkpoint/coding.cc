@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/words.h"
 #include "codec/values.h"
 
 namespace forebay::checkpoint {
@@ -68,17 +69,14 @@ std::string codec_within(const std::string& codec, double bound) {
   number.resize(static_cast<std::size_t>(
       std::to_chars(number.data(), number.data() + number.size(), bound).ptr - number.data()));
   std::string lossy = "zfp:accuracy=" + number, others;
-  for (std::size_t begin = 0; begin <= codec.size();) {
-    const std::size_t end = std::min(codec.find(',', begin), codec.size());
-    const std::string stage = codec.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string_view stage : items_of(codec, ',')) {
     if (stage.starts_with("sz3")) lossy = "sz3:abs=" + number;
     const bool replaced = stage.starts_with("sz3") || stage.starts_with("zfp") ||
                           stage == "float32" || stage == "none" || stage.empty();
     // Bytes of lossy stages have no elements to be shuffled.
     const bool shuffles =
         bound > 0 && (stage.starts_with("shuffle") || stage.starts_with("bitshuffle"));
-    if (!replaced && !shuffles) others += (others.empty() ? "" : ",") + stage;
+    if (!replaced && !shuffles) others.append(others.empty() ? "" : ",").append(stage);
   }
   if (bound == 0) return others.empty() ? "none" : others;
   return others.empty() ? lossy : lossy + "," + others;

@@ -227,8 +227,6 @@ class Store {
   std::uint64_t last_serial_ = 0;
   std::uint64_t synced_ = 0;  ///< states up to this one are on the device, and stay there
   std::deque<Count> expected_;
-  std::array<Count, 3>
-      coming_{};                 ///< bytes of states that are being written, to each tier there is
   Count held_ = 0;               ///< bytes of states in memory
   std::vector<RawBytes> spare_;  ///< memory of states that are gone, as far as there is room
   Count spare_bytes_ = 0;

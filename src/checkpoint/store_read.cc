@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "checkpoint/store.h"
 
 namespace forebay::checkpoint {
@@ -12,10 +13,7 @@ namespace {
 
 std::string words_for(const Part& part) {
   if (part.type == Type::none) return std::to_string(part.raw_bytes()) + " bytes";
-  std::string text = std::string(name_of(part.type)) + "(";
-  for (std::size_t d = 0; d < part.shape.size(); ++d)
-    text += (d > 0 ? ", " : "") + std::to_string(part.shape[d]);
-  return text + ")";
+  return std::string(name_of(part.type)) + "(" + joined(part.shape, ", ") + ")";
 }
 
 }  // namespace

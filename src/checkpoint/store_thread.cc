@@ -1,6 +1,5 @@
 // What goes on beside the program: states move down, and are decoded ahead.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/attempt.h"

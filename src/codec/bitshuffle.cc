@@ -10,7 +10,6 @@
 // This is the layout of the bitshuffle library without its blocks: one block over the whole chunk.
 #include <bit>
 #include <cstring>
-#include <memory>
 
 #include "codec/stage.h"
 #include "codec/transpose.h"
@@ -114,11 +113,6 @@ class BitshuffleStage final : public CodecStage {
   }
 };
 
-std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
-  parameter.none();
-  return std::make_shared<BitshuffleStage>();
-}
-
 }  // namespace
 
 extern const CodecEntry bitshuffle_codec{
@@ -126,7 +120,7 @@ extern const CodecEntry bitshuffle_codec{
     {"bitshuffle", "none",
      "Groups bits of equal rank: often better than shuffle for numbers of low entropy.", false,
      true},
-    make,
+    make_plain<BitshuffleStage>,
     ""};
 
 }  // namespace forebay

@@ -1,6 +1,5 @@
 // checksum: nothing is changed. What is encoded has a checksum in any case; where a layout keeps
 // none of what is not (slabs of layout decomposed), this makes it keep one.
-#include <memory>
 
 #include "codec/stage.h"
 
@@ -26,11 +25,6 @@ class ChecksumStage final : public CodecStage {
   }
 };
 
-std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
-  parameter.none();
-  return std::make_shared<ChecksumStage>();
-}
-
 }  // namespace
 
 extern const CodecEntry checksum_codec{
@@ -39,7 +33,7 @@ extern const CodecEntry checksum_codec{
      "Values as they are, with checksums, in slabs of layout=decomposed; stands alone. Chunks, and "
      "what is encoded, have checksums in any case.",
      false, true},
-    make,
+    make_plain<ChecksumStage>,
     ""};
 
 }  // namespace forebay

@@ -7,26 +7,15 @@
 #include <memory>
 #include <vector>
 
+#include "codec/owned.h"
 #include "codec/stage.h"
 
 namespace forebay {
 
 namespace {
 
-struct FreeCompressor {
-  void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
-};
-struct FreeDecompressor {
-  void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
-};
-using Compressor = std::unique_ptr<libdeflate_compressor, FreeCompressor>;
-using Decompressor = std::unique_ptr<libdeflate_decompressor, FreeDecompressor>;
-
-template <typename Owner>
-Owner made_or_no_memory(typename Owner::pointer made) {
-  if (made == nullptr) throw Error(Errc::enomem, "no memory for a deflate context");
-  return Owner(made);
-}
+using Compressor = Owned<libdeflate_compressor, libdeflate_free_compressor>;
+using Decompressor = Owned<libdeflate_decompressor, libdeflate_free_decompressor>;
 
 constexpr int least_level = 1, most_level = 12, default_level = 6;
 
@@ -88,7 +77,7 @@ class DeflateStage final : public CodecStage {
                                     CodecWorkspace::State& state) const override {
     if (is_noise_throughout(in.bytes)) return std::nullopt;
     const auto& compressor = state.context<Compressor>(level_, [this] {
-      return made_or_no_memory<Compressor>(libdeflate_alloc_compressor(level_));
+      return made_or_no_memory<Compressor>(libdeflate_alloc_compressor(level_), "deflate");
     });
     // A result that would not be smaller does not fit, and libdeflate then gives up.
     const auto to = out.reserve(in.bytes.size() - 1);
@@ -100,8 +89,9 @@ class DeflateStage final : public CodecStage {
 
   std::size_t decode(const ChunkInfo&, std::span<const std::byte> in, std::span<std::byte> out,
                      CodecWorkspace::State& state) const override {
-    const auto& decompressor = state.context<Decompressor>(
-        0, [] { return made_or_no_memory<Decompressor>(libdeflate_alloc_decompressor()); });
+    const auto& decompressor = state.context<Decompressor>(0, [] {
+      return made_or_no_memory<Decompressor>(libdeflate_alloc_decompressor(), "deflate");
+    });
     std::size_t used = 0, size = 0;
     const auto result = libdeflate_zlib_decompress_ex(decompressor.get(), in.data(), in.size(),
                                                       out.data(), out.size(), &used, &size);

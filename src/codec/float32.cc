@@ -5,7 +5,6 @@
 // hold for every finite value whose float32 is finite; NaN and infinities leave the chunk as it is.
 #include <cmath>
 #include <limits>
-#include <memory>
 
 #include "base/byteorder.h"
 #include "codec/stage.h"
@@ -59,18 +58,13 @@ class Float32Stage final : public CodecStage {
   }
 };
 
-std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
-  parameter.none();
-  return std::make_shared<Float32Stage>();
-}
-
 }  // namespace
 
 extern const CodecEntry float32_codec{
     50,
     {"float32", "none",
      "float64 as the nearest float32: half the bytes, relative error at most 2^-24.", true, true},
-    make,
+    make_plain<Float32Stage>,
     ""};
 
 }  // namespace forebay

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/byteorder.h"
+#include "base/words.h"
 #include "codec/stage.h"
 
 namespace forebay {
@@ -15,9 +16,8 @@ namespace {
 using Kind = CodecStage::Kind;
 
 std::string join_texts(const std::vector<std::shared_ptr<const CodecStage>>& stages) {
-  std::string text;
-  for (const auto& stage : stages) text += (text.empty() ? "" : ",") + stage->text();
-  return text.empty() ? "none" : text;
+  if (stages.empty()) return "none";
+  return joined(stages, ",", [](const auto& stage) { return stage->text(); });
 }
 
 std::uint32_t all_of(std::size_t stages) {
@@ -25,12 +25,6 @@ std::uint32_t all_of(std::size_t stages) {
 }
 
 bool skips(std::uint32_t skipped, std::size_t stage) { return (skipped >> stage & 1U) != 0; }
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 const char* order_problem(Kind earlier, Kind later) {
   if (later == Kind::check || earlier == Kind::check)
@@ -129,14 +123,11 @@ Pipeline Pipeline::parse(std::string_view text) {
   Pipeline pipeline;
   text = trimmed(text);
   if (text.empty() || text == "none") return pipeline;
-  while (true) {
-    const auto comma = text.find(',');
+  for (const std::string_view stage : items_of(text, ',')) {
     if (pipeline.stages_.size() == most_stages)
       throw Error(Errc::einval,
                   "a codec pipeline has at most " + std::to_string(most_stages) + " stages");
-    pipeline.stages_.push_back(make_stage(trimmed(text.substr(0, comma))));
-    if (comma == std::string_view::npos) break;
-    text.remove_prefix(comma + 1);
+    pipeline.stages_.push_back(make_stage(stage));
   }
   check_order(pipeline.stages_);
   pipeline.settle();

@@ -3,36 +3,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 
+#include "base/words.h"
 #include "codec/stage.h"
 
 namespace forebay {
 
 namespace {
-
-std::string accepted_names() {
-  std::string names = "none";
-  for (const CodecEntry* entry : codec_registry())
-    names += std::string(", ") + entry->description.name;
-  return names;
-}
-
-// Insertions, deletions and replacements that turn one word into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
 
 // Names that people use for the same codec elsewhere.
 std::string_view other_name(std::string_view name) {
@@ -44,21 +21,16 @@ std::string_view other_name(std::string_view name) {
 
 Error unknown_codec(std::string_view name) {
   constexpr std::size_t longest_shown = 40;
-  std::string_view meant = other_name(name);
-  std::size_t closest = 3;
-  for (const CodecEntry* entry : codec_registry()) {
-    if (name.size() > longest_shown || !meant.empty()) break;
-    const std::size_t distance = edit_distance(name, entry->description.name);
-    if (distance < closest && distance < name.size()) {
-      closest = distance;
-      meant = entry->description.name;
-    }
-  }
+  std::vector<std::string_view> names;
+  for (const CodecEntry* entry : codec_registry()) names.emplace_back(entry->description.name);
+  std::string meant(other_name(name));
+  if (meant.empty() && name.size() <= longest_shown)
+    meant = nearest_word(name, names).value_or(std::string());
   std::string message =
       name.empty() ? std::string("a codec is missing between two commas")
                    : "unknown codec \"" + std::string(name.substr(0, longest_shown)) + "\"";
-  if (!meant.empty()) message += "; did you mean \"" + std::string(meant) + "\"?";
-  return Error(Errc::einval, message, "the codecs are: " + accepted_names());
+  if (!meant.empty()) message += "; did you mean \"" + meant + "\"?";
+  return Error(Errc::einval, message, "the codecs are: none, " + joined(names, ", "));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // shuffle: the bytes of equal rank of all elements together, as HDF5's shuffle filter and numcodecs
 // do it (transpose.h has the layout). The elements are big-endian: the first plane holds their most
 // significant bytes.
-#include <memory>
 
 #include "codec/stage.h"
 #include "codec/transpose.h"
@@ -34,11 +33,6 @@ class ShuffleStage final : public CodecStage {
   }
 };
 
-std::shared_ptr<const CodecStage> make(const StageParameter& parameter) {
-  parameter.none();
-  return std::make_shared<ShuffleStage>();
-}
-
 }  // namespace
 
 extern const CodecEntry shuffle_codec{
@@ -46,7 +40,7 @@ extern const CodecEntry shuffle_codec{
     {"shuffle", "none",
      "Groups bytes of equal rank, so that a compressor after it does better on numbers.", false,
      true},
-    make,
+    make_plain<ShuffleStage>,
     ""};
 
 }  // namespace forebay

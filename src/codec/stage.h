@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <typeindex>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -160,6 +159,13 @@ struct StageParameter {
   /// The error for a parameter that makes no sense: "codec zstd: `reason`", with `advice`.
   Error refused(const std::string& reason, const std::string& advice) const;
 };
+
+/// Makes a stage that has no parameter.
+template <typename Stage>
+std::shared_ptr<const CodecStage> make_plain(const StageParameter& parameter) {
+  parameter.none();
+  return std::make_shared<Stage>();
+}
 
 /// The shortest text that reads back as the same number.
 std::string number_text(double value);

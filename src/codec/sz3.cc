@@ -15,6 +15,7 @@
 // for n elements in the order in which the predictor takes them: a 16-bit code each, 0 for an
 // outlier, which is kept exactly (big-endian), else 1 + zigzag(q) where the element is its
 // prediction + 2 * bound * q. A chunk of more than four dimensions has its slowest ones merged.
+#include "codec/owned.h"
 #include "codec/stage.h"
 
 #ifdef FOREBAY_SZ3
@@ -120,18 +121,12 @@ Best<T> best_choice(const T* values, const std::vector<std::size_t>& shape, doub
   return best;
 }
 
-struct FreeCompressor {
-  void operator()(ZSTD_CCtx* c) const { ZSTD_freeCCtx(c); }
-};
-struct FreeDecompressor {
-  void operator()(ZSTD_DCtx* d) const { ZSTD_freeDCtx(d); }
-};
 // Types of their own: they are keys of the workspace's contexts.
 struct Compressor {
-  std::unique_ptr<ZSTD_CCtx, FreeCompressor> context;
+  Owned<ZSTD_CCtx, ZSTD_freeCCtx> context;
 };
 struct Decompressor {
-  std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context;
+  Owned<ZSTD_DCtx, ZSTD_freeDCtx> context;
 };
 
 constexpr std::size_t header_bytes = 2 + sizeof(double);

@@ -1,7 +1,5 @@
 #include "codec/wavelet.h"
 
-#include <algorithm>
-
 #include "codec/value_loops.h"
 
 // As FOREBAY_INLINE: what a loop calls is compiled for the same processor as the loop.

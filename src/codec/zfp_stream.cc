@@ -3,33 +3,18 @@
 #include <zfp.h>
 
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "base/byteorder.h"
+#include "codec/owned.h"
 #include "codec/zfp_blocks.h"
 
 namespace forebay {
 namespace {
 
-struct CloseStream {
-  void operator()(zfp_stream* s) const { zfp_stream_close(s); }
-};
-struct CloseBits {
-  void operator()(bitstream* b) const { stream_close(b); }
-};
-struct FreeField {
-  void operator()(zfp_field* f) const { zfp_field_free(f); }
-};
-using Stream = std::unique_ptr<zfp_stream, CloseStream>;
-using Bits = std::unique_ptr<bitstream, CloseBits>;
-using Field = std::unique_ptr<zfp_field, FreeField>;
-
-template <typename Owner>
-Owner made_or_no_memory(typename Owner::pointer made) {
-  if (made == nullptr) throw Error(Errc::enomem, "no memory to run zfp");
-  return Owner(made);
-}
+using Stream = Owned<zfp_stream, zfp_stream_close>;
+using Bits = Owned<bitstream, stream_close>;
+using Field = Owned<zfp_field, zfp_field_free>;
 
 struct Run {
   Stream stream;
@@ -37,8 +22,8 @@ struct Run {
   Bits bits;
 
   Run(const ZfpField& of, const ZfpMode& mode)
-      : stream(made_or_no_memory<Stream>(zfp_stream_open(nullptr))),
-        field(made_or_no_memory<Field>(zfp_field_alloc())) {
+      : stream(made_or_no_memory<Stream>(zfp_stream_open(nullptr), "zfp")),
+        field(made_or_no_memory<Field>(zfp_field_alloc(), "zfp")) {
     const auto type = of.type == Type::float32 ? zfp_type_float : zfp_type_double;
     const auto dims = static_cast<unsigned>(of.shape.size());
     zfp_field* f = field.get();
@@ -73,7 +58,7 @@ struct Run {
   }
 
   void attach(std::span<std::byte> buffer) {
-    bits = made_or_no_memory<Bits>(stream_open(buffer.data(), buffer.size()));
+    bits = made_or_no_memory<Bits>(stream_open(buffer.data(), buffer.size()), "zfp");
     zfp_stream_set_bit_stream(stream.get(), bits.get());
     zfp_stream_rewind(stream.get());
   }

@@ -4,26 +4,15 @@
 
 #include <memory>
 
+#include "codec/owned.h"
 #include "codec/stage.h"
 
 namespace forebay {
 
 namespace {
 
-struct FreeCompressor {
-  void operator()(ZSTD_CCtx* c) const { ZSTD_freeCCtx(c); }
-};
-struct FreeDecompressor {
-  void operator()(ZSTD_DCtx* d) const { ZSTD_freeDCtx(d); }
-};
-using Compressor = std::unique_ptr<ZSTD_CCtx, FreeCompressor>;
-using Decompressor = std::unique_ptr<ZSTD_DCtx, FreeDecompressor>;
-
-template <typename Owner>
-Owner made_or_no_memory(typename Owner::pointer made) {
-  if (made == nullptr) throw Error(Errc::enomem, "no memory for a zstd context");
-  return Owner(made);
-}
+using Compressor = Owned<ZSTD_CCtx, ZSTD_freeCCtx>;
+using Decompressor = Owned<ZSTD_DCtx, ZSTD_freeDCtx>;
 
 constexpr int least_level = -5, most_level = 19, default_level = 3;
 
@@ -46,7 +35,7 @@ class ZstdStage final : public CodecStage {
                                     CodecWorkspace::State& state) const override {
     // One context a level: going from level to level would lay out its tables anew each time.
     const auto& compressor = state.context<Compressor>(
-        level_, [] { return made_or_no_memory<Compressor>(ZSTD_createCCtx()); });
+        level_, [] { return made_or_no_memory<Compressor>(ZSTD_createCCtx(), "zstd"); });
     // A result that would not be smaller does not fit, and zstd then gives up.
     const auto to = out.reserve(in.bytes.size() - 1);
     const std::size_t size = ZSTD_compressCCtx(compressor.get(), to.data(), to.size(),
@@ -66,7 +55,7 @@ class ZstdStage final : public CodecStage {
     if (ZSTD_findFrameCompressedSize(in.data(), in.size()) != in.size())
       throw_damaged("zstd", "it is cut short, or bytes follow its end");
     const auto& decompressor = state.context<Decompressor>(
-        0, [] { return made_or_no_memory<Decompressor>(ZSTD_createDCtx()); });
+        0, [] { return made_or_no_memory<Decompressor>(ZSTD_createDCtx(), "zstd"); });
     const std::size_t size =
         ZSTD_decompressDCtx(decompressor.get(), out.data(), out.size(), in.data(), in.size());
     if (ZSTD_isError(size)) throw_damaged("zstd", ZSTD_getErrorName(size));

@@ -45,6 +45,9 @@ void broadcast_few_and_many(const Comm& comm) {
     std::vector<std::byte> bytes(comm.rank() == 2 ? size : 7, std::byte{9});
     comm.broadcast(bytes, 2);
     EXPECT_EQ(bytes, std::vector<std::byte>(size, std::byte{9}));
+    std::vector<std::int64_t> numbers(comm.rank() == 2 ? size : 7, 9);
+    comm.broadcast(numbers, 2);
+    EXPECT_EQ(numbers, std::vector<std::int64_t>(size, 9));
   }
 }
 

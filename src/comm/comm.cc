@@ -122,37 +122,30 @@ void Comm::broadcast(void* data, std::size_t bytes, Rank root) const {
 }
 
 // Few bytes travel in the meeting itself, some more in one message behind it.
-template <typename Bytes>
-void Comm::broadcast_sized(Bytes& bytes, Rank root) const {
+void Comm::broadcast_bytes(std::span<const std::byte> mine,
+                           const std::function<std::byte*(std::size_t)>& room, Rank root) const {
   if (size_ == 1) return;
   constexpr std::size_t few = (Meeting::room - 1) * sizeof(std::int64_t), some = 512;
   struct {
     std::size_t size;
-    char first[few];
-  } front{bytes.size(), {}};
+    std::byte first[few];
+  } front{mine.size(), {}};
   static_assert(sizeof front == Meeting::room * sizeof(std::int64_t));
-  if (rank_ == root && !bytes.empty())
-    std::memcpy(front.first, bytes.data(), std::min(few, bytes.size()));
+  if (rank_ == root) std::copy_n(mine.begin(), std::min(few, mine.size()), front.first);
   broadcast(&front, sizeof front, root);
   if (front.size <= few) {
-    bytes.resize(front.size);
-    if (!bytes.empty()) std::memcpy(bytes.data(), front.first, bytes.size());
+    std::copy_n(front.first, front.size, room(front.size));
   } else if (front.size <= some) {
-    char all[some];
-    if (rank_ == root) std::memcpy(all, bytes.data(), front.size);
+    std::byte all[some];
+    if (rank_ == root) std::copy(mine.begin(), mine.end(), all);
     backend_->broadcast(all, front.size, root);
-    bytes.resize(front.size);
-    std::memcpy(bytes.data(), all, front.size);
+    std::copy_n(all, front.size, room(front.size));
   } else {
-    bytes.resize(front.size);
-    broadcast(bytes.data(), bytes.size(), root);
+    std::byte* into = nullptr;
+    const auto failed = attempt_to([&] { into = room(front.size); });
+    meet(failed ? failed->code() : Errc::ok);
+    backend_->broadcast(into, front.size, root);
   }
-}
-
-void Comm::broadcast(std::string& text, Rank root) const { broadcast_sized(text, root); }
-
-void Comm::broadcast(std::vector<std::byte>& bytes, Rank root) const {
-  broadcast_sized(bytes, root);
 }
 
 void Comm::all_reduce(std::span<std::int64_t> values, Reduce op) const {

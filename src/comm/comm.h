@@ -52,9 +52,13 @@ class Comm {
 
   void barrier() const;
   void broadcast(void* data, std::size_t bytes, Rank root = 0) const;
-  /// The same for as many bytes as `root` has; one call if they are few, else two.
-  void broadcast(std::string& text, Rank root = 0) const;
-  void broadcast(std::vector<std::byte>& bytes, Rank root = 0) const;
+  /// The same for as many as `root` has; one call if they are few, else two.
+  void broadcast(std::string& text, Rank root = 0) const { broadcast_sized(text, root); }
+  template <typename T>
+  void broadcast(std::vector<T>& values, Rank root = 0) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    broadcast_sized(values, root);
+  }
   /// Element-wise over ranks; every rank gets the result.
   void all_reduce(std::span<std::int64_t> values, Reduce op) const;
   std::int64_t all_reduce(std::int64_t value, Reduce op) const;
@@ -115,8 +119,19 @@ class Comm {
  private:
   template <typename F>
   void meet_in(Errc mine, std::span<std::int64_t> values, std::int64_t kind, F&& meet) const;
-  template <typename Bytes>
-  void broadcast_sized(Bytes& bytes, Rank root) const;
+  /// `room` makes so many bytes of what `root` has as `mine`.
+  void broadcast_bytes(std::span<const std::byte> mine,
+                       const std::function<std::byte*(std::size_t)>& room, Rank root) const;
+  template <typename List>
+  void broadcast_sized(List& list, Rank root) const {
+    broadcast_bytes(
+        std::as_bytes(std::span(list)),
+        [&](std::size_t bytes) {
+          list.resize(bytes / sizeof list[0]);
+          return reinterpret_cast<std::byte*>(list.data());
+        },
+        root);
+  }
 
   std::shared_ptr<Backend> backend_;
   int rank_ = 0;

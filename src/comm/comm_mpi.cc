@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <climits>
 #include <cstdlib>
 #include <string_view>

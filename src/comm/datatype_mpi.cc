@@ -321,34 +321,37 @@ DatatypeMap describe(MPI_Datatype type) {
   return map;
 }
 
-void pack(const DatatypeMap& type, Count instances, const std::byte* from, std::byte* to) {
+namespace {
+
+/// Calls copy(offset, packed, length) for each run of the instances: where it is in memory, and
+/// where among the bytes one behind the other.
+template <typename Copy>
+void for_each_run(const DatatypeMap& type, Count instances, Copy&& copy) {
+  Count packed = 0;
+  const auto one = [&](Count offset, Count length) {
+    copy(offset, packed, static_cast<std::size_t>(length));
+    packed += length;
+  };
   if (type.contiguous()) {
-    if (instances * type.size > 0) {
-      std::memcpy(to, from, static_cast<std::size_t>(instances * type.size));
-    }
+    if (instances * type.size > 0) one(0, instances * type.size);
     return;
   }
-  for (Count i = 0; i < instances; ++i, from += type.extent) {
-    for (const DatatypeRun& r : type.runs) {
-      std::memcpy(to, from + r.offset, static_cast<std::size_t>(r.length));
-      to += r.length;
-    }
-  }
+  for (Count i = 0; i < instances; ++i)
+    for (const DatatypeRun& r : type.runs) one(i * type.extent + r.offset, r.length);
+}
+
+}  // namespace
+
+void pack(const DatatypeMap& type, Count instances, const std::byte* from, std::byte* to) {
+  for_each_run(type, instances, [&](Count offset, Count packed, std::size_t length) {
+    std::memcpy(to + packed, from + offset, length);
+  });
 }
 
 void unpack(const DatatypeMap& type, Count instances, const std::byte* from, std::byte* to) {
-  if (type.contiguous()) {
-    if (instances * type.size > 0) {
-      std::memcpy(to, from, static_cast<std::size_t>(instances * type.size));
-    }
-    return;
-  }
-  for (Count i = 0; i < instances; ++i, to += type.extent) {
-    for (const DatatypeRun& r : type.runs) {
-      std::memcpy(to + r.offset, from, static_cast<std::size_t>(r.length));
-      from += r.length;
-    }
-  }
+  for_each_run(type, instances, [&](Count offset, Count packed, std::size_t length) {
+    std::memcpy(to + offset, from + packed, length);
+  });
 }
 
 }  // namespace forebay

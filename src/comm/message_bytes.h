@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "comm/exchange.h"
+
 namespace forebay {
 
 template <typename T>
@@ -49,6 +51,21 @@ std::vector<T> take_list(std::span<const std::byte>& from) {
   auto values = all_of<T>(from.first(bytes));
   from = from.subspan(bytes);
   return values;
+}
+
+/// One message to each rank that something of `list` is for; `to` tells to whom, and `list` is in
+/// the order of what it tells. `printed` is what is sent of each.
+template <typename T, typename To, typename Printed>
+std::vector<Message> messages_of(std::span<const T> list, To&& to, Printed&& printed) {
+  std::vector<Message> messages;
+  for (std::size_t i = 0; i < list.size();) {
+    Message& message = messages.emplace_back(Message{to(list[i]), {}});
+    std::size_t end = i;
+    while (end < list.size() && to(list[end]) == message.to) ++end;
+    message.bytes.reserve((end - i) * sizeof(printed(list[i])));
+    for (; i < end; ++i) put(message.bytes, printed(list[i]));
+  }
+  return messages;
 }
 
 }  // namespace forebay

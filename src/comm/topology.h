@@ -13,7 +13,6 @@
 #pragma once
 
 #include <any>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>

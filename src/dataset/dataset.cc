@@ -358,8 +358,7 @@ void Dataset::close() {
   }
   const auto close_stage = [&] { stage_->close(false); };
   stage_->holds_writes() ? void(step(close_stage)) : void(attempt_into(first, close_stage));
-  report_[Step::total] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+  report_[Step::total] = seconds_since(opened_);
   attempt_into(first, [&] { container_->release(); });
   if (!method_.report.empty()) {
     step([&] {

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "base/attempt.h"
+#include "base/words.h"
 #include "comm/agree.h"
 #include "dataset/group_staging.h"
 #include "dataset/group_types.h"
@@ -23,14 +24,10 @@ void check_method(const Method& method) {
                            std::initializer_list<const char*> accepted) {
     const auto origin = method.origin.find(key);
     if (origin == method.origin.end()) return;
-    std::string list;
-    for (const char* word : accepted) {
-      if (value == word) return;
-      list += (list.empty() ? "" : ", ") + std::string(word);
-    }
+    if (std::find(accepted.begin(), accepted.end(), value) != accepted.end()) return;
     throw Error(Errc::enotsupport,
                 origin->second + ": groups are not written with " + key + "=" + value,
-                "accepted for groups: " + list);
+                "accepted for groups: " + joined(accepted, ", "));
   };
   if (const auto origin = method.origin.find("container"); origin != method.origin.end())
     throw Error(Errc::enotsupport,

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/attempt.h"
+#include "base/words.h"
 #include "comm/agree.h"
 #include "dataset/group_types.h"
 #include "format/bp_write.h"
-#include "method/method_values.h"
 
 namespace forebay {
 namespace {

@@ -16,11 +16,9 @@
 // system's or memory's. Definitions that fail half-way are dropped with the whole of define mode,
 // and the file is opened anew.
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -28,6 +26,7 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/copy_room.h"
+#include "base/words.h"
 #include "comm/agree.h"
 #include "dataset/dataset.h"
 #include "dataset/fill_requests.h"
@@ -68,9 +67,8 @@ struct Said {
 std::size_t numbers_of(const RecordTarget& target) { return 2 + 2 * target.dimensions; }
 
 std::string text_of(const std::vector<Count>& extents) {
-  std::string text;
-  for (const Count n : extents) text += (text.empty() ? "" : " x ") + std::to_string(n);
-  return extents.empty() ? "one value" : text;
+  if (extents.empty()) return "one value";
+  return joined(extents, " x ");
 }
 
 class Records final : public GroupWriter {

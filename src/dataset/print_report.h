@@ -3,11 +3,9 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/attempt.h"
@@ -73,7 +71,7 @@ template <typename F>
 void end_with_report(const Comm& comm, const std::string& path, Report& report,
                      const Method& method, Timeline::Clock::time_point opened, F&& reasons,
                      std::optional<Error> failed = {}) {
-  report[Step::total] = std::chrono::duration<double>(Timeline::Clock::now() - opened).count();
+  report[Step::total] = seconds_since(opened);
   attempt_into(failed, [&] { print_report(comm, path, report, method, reasons()); });
   agree_on_error(comm, failed);
 }

@@ -1,7 +1,6 @@
 // The recovery of one session; recovery.h tells what it does. Every public function is collective.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timeline.h"
 #include "dataset/dataset.h"
 #include "dataset/recovery.h"
 #include "stage/burst/staging_control.h"
@@ -17,10 +17,6 @@
 #include "staging_log/table.h"
 
 namespace forebay {
-
-inline double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 /// Throws on every rank the error of the lowest rank that has one, words and all.
 void agree_on_words(const Comm& comm, const std::optional<Error>& mine);

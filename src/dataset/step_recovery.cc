@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <limits>
 #include <set>
 
@@ -84,7 +83,6 @@ void SessionRecovery::replay_steps(const std::string& directory) {
 
 /// Collective: those that rank 0's log has, in their order.
 SessionRecovery::StepRecords SessionRecovery::records_of_steps() {
-  static_assert(std::is_trivially_copyable_v<StepRecord>);
   StepRecords records;
   const auto first = std::find_if(mine_.begin(), mine_.end(),
                                   [](const Mine& log) { return log.rank == 0 && !log.lost; });
@@ -109,11 +107,7 @@ SessionRecovery::StepRecords SessionRecovery::records_of_steps() {
   const auto owner =
       comm_.all_reduce(first != mine_.end() ? comm_.rank() : comm_.size(), Reduce::min);
   if (owner == comm_.size()) return {};
-  const auto root = static_cast<Rank>(owner);
-  std::int64_t number = std::ssize(records);
-  comm_.broadcast(&number, sizeof number, root);
-  records.resize(static_cast<std::size_t>(number));
-  if (number > 0) comm_.broadcast(records.data(), records.size() * sizeof(StepRecord), root);
+  comm_.broadcast(records, static_cast<Rank>(owner));
   return records;
 }
 

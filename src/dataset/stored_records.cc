@@ -240,7 +240,7 @@ std::string StoredRecords::text(std::size_t v, std::int64_t step) const {
 int StoredRecords::range(std::size_t v, std::int64_t step, double& /*least*/,
                          double& /*greatest*/) const {
   const GroupType type = at_step(v, step).type;
-  return to_engine(bp_type(type)) == Type::none ? 0 : -1;
+  return to_engine(type) == Type::none ? 0 : -1;
 }
 
 std::int64_t StoredRecords::find(const std::string& /*condition*/, std::int64_t /*most*/,

@@ -7,6 +7,8 @@
 
 #include "base/attempt.h"
 #include "base/hash.h"
+#include "base/text_table.h"
+#include "base/timeline.h"
 #include "format/chunk_index.h"
 #include "layout/chunked/loaded_index.h"
 
@@ -15,10 +17,6 @@ namespace {
 
 using chunked::BlockRef;
 using chunked::Directory;
-
-std::string plural(Count n, const std::string& one) {
-  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
-}
 
 /// The index of one state, as far as it is whole.
 struct Survey {
@@ -50,7 +48,7 @@ class FileChecker {
     if (file_.maps() != nullptr) check_maps();
     check_length();
     if (const Count added = file_.added_records(); added > 0)
-      result_.notes.push_back("the header alone tells of the last " + plural(added, "record") +
+      result_.notes.push_back("the header alone tells of the last " + counted(added, "record") +
                               ": added by another program, or left by a power failure that took "
                               "what a job wrote with it");
     if (!result_.damages.empty()) result_.status = CheckStatus::damaged;
@@ -93,12 +91,12 @@ void FileChecker::check_length() {
     const Offset end = end_of(schema_, var);
     if (end <= size) continue;
     VariableCheck& check = result_.vars[v];
-    check.problem = "the file ends " + plural(end - size, "byte") + " before it does";
+    check.problem = "the file ends " + counted(end - size, "byte") + " before it does";
     check.readable = var.begin < size;
     add(Damage::Part::length, static_cast<VarId>(v), check.problem);
   }
   if (!result_.chunked && size > round_up(result_.expected_size, 4)) {
-    result_.notes.push_back(plural(size - result_.expected_size, "byte") +
+    result_.notes.push_back(counted(size - result_.expected_size, "byte") +
                             " follow the last variable");
   }
 }
@@ -180,10 +178,10 @@ void FileChecker::check_maps() {
     result_.bytes += parts.bytes;
     if (parts.damaged > 0) {
       check.problem =
-          std::to_string(parts.damaged) + " of " + plural(parts.verified, "part") + " damaged";
+          std::to_string(parts.damaged) + " of " + counted(parts.verified, "part") + " damaged";
       add(Damage::Part::variable, static_cast<VarId>(v),
           parts.problem +
-              (parts.damaged > 1 ? ", and " + plural(parts.damaged - 1, "other part") : ""));
+              (parts.damaged > 1 ? ", and " + counted(parts.damaged - 1, "other part") : ""));
     }
     if (!schema_.vars[v].decomposed || problems.empty()) continue;
     check.readable = false;
@@ -337,18 +335,18 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
     check_chunk(id, chunk, table, slot);
   }
   if (beyond > 0 && variable(id).is_record) {
-    result_.notes.push_back(plural(beyond, "chunk") + " of variable " + variable(id).name +
+    result_.notes.push_back(counted(beyond, "chunk") + " of variable " + variable(id).name +
                             " belong to records that the header does not count");
   } else if (beyond > 0) {
     add(Damage::Part::variable, id,
-        "the index tells of " + plural(beyond, "chunk") + " that the variable cannot have");
+        "the index tells of " + counted(beyond, "chunk") + " that the variable cannot have");
   }
   if (const auto lost = state.lost.find(id); lost != state.lost.end()) {
     for (const auto& [first, last] : lost->second)
       check.damaged += std::max<Count>(0, std::min(last, in_grid) - first);
   }
   if (check.readable && check.damaged > 0)
-    check.problem = std::to_string(check.damaged) + " of " + plural(in_grid, "chunk") + " damaged";
+    check.problem = std::to_string(check.damaged) + " of " + counted(in_grid, "chunk") + " damaged";
 }
 
 void FileChecker::check_chunk(VarId id, Count chunk, const chunked::ChunkTable& table,
@@ -423,7 +421,7 @@ FileCheck check_file(const std::string& path, const CheckOptions& options) {
     result.error = error->message();
     result.advice = error->advice();
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.seconds = seconds_since(begin);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "array/chunk_grid.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "files/zarr.h"
 #include "format/decomposed_schema.h"
 #include "layout/decomposed/data_file.h"
@@ -330,9 +331,7 @@ class Maker {
     refs_[name + "/.zarray"] =
         zarr::array_text(indices, {elements}, {elements}, coding, zarr::Json(), '>');
     zarr::Json attributes;
-    std::string compress;
-    for (const std::string& dim : dims) compress += (compress.empty() ? "" : " ") + dim;
-    attributes["compress"] = compress;
+    attributes["compress"] = joined(dims, " ");
     attributes["compressed_shape"] = extents;
     attributes["_ARRAY_DIMENSIONS"] = {name};
     refs_[name + "/.zattrs"] = zarr::printed(attributes);

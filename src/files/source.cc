@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/text_table.h"
+#include "base/words.h"
 #include "format/classic.h"
-#include "method/method_values.h"
 
 namespace forebay {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "array/convert.h"
 #include "base/error.h"
+#include "base/words.h"
 
 namespace forebay::zarr {
 namespace {
@@ -39,11 +40,7 @@ Json numbers(Type type, std::span<const std::byte> external, Count n) {
 }
 
 Json attribute_value(const Attribute& attribute) {
-  if (attribute.type == Type::chr) {
-    std::string text(text_of(attribute));
-    text.erase(text.find_last_not_of('\0') + 1);
-    return text;
-  }
+  if (attribute.type == Type::chr) return text_of(attribute);
   Json list = numbers(attribute.type, attribute.value, attribute.count);
   return list.size() == 1 ? list[0] : list;
 }
@@ -57,14 +54,9 @@ Json attributes_json(const AttributeList& attributes) {
 }
 
 std::vector<std::string> stages_of(const std::string& text) {
-  std::vector<std::string> stages;
-  if (text == "none") return stages;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    stages.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return stages;
+  if (text == "none") return {};
+  const std::vector<std::string_view> stages = items_of(text, ',');
+  return {stages.begin(), stages.end()};
 }
 
 std::string name_of_stage(const std::string& stage) { return stage.substr(0, stage.find(':')); }

@@ -49,96 +49,6 @@ enum class Type : std::uint8_t {
 /// extents of the bytes that they made.
 enum class Form : std::uint8_t { bp4, bp3, adios1 };
 
-/// Bytes of an element; 0 for strings, and for numbers that are no type.
-constexpr Count size_of(Type type) {
-  switch (type) {
-    case Type::int8:
-    case Type::uint8:
-    case Type::chr:
-      return 1;
-    case Type::int16:
-    case Type::uint16:
-      return 2;
-    case Type::int32:
-    case Type::uint32:
-    case Type::float32:
-      return 4;
-    case Type::int64:
-    case Type::uint64:
-    case Type::float64:
-    case Type::complex64:
-      return 8;
-    case Type::long_double:
-    case Type::complex128:
-      return 16;
-    case Type::string:
-    case Type::string_array:
-    case Type::reference:
-      break;
-  }
-  return 0;
-}
-
-constexpr bool is_complex(Type type) { return type == Type::complex64 || type == Type::complex128; }
-
-/// The engine's type of the same form, or none (complex, strings, long double).
-constexpr forebay::Type to_engine(Type type) {
-  switch (type) {
-    case Type::int8:
-      return forebay::Type::byte;
-    case Type::int16:
-      return forebay::Type::int16;
-    case Type::int32:
-      return forebay::Type::int32;
-    case Type::int64:
-      return forebay::Type::int64;
-    case Type::float32:
-      return forebay::Type::float32;
-    case Type::float64:
-      return forebay::Type::float64;
-    case Type::uint8:
-      return forebay::Type::uint8;
-    case Type::uint16:
-      return forebay::Type::uint16;
-    case Type::uint32:
-      return forebay::Type::uint32;
-    case Type::uint64:
-      return forebay::Type::uint64;
-    case Type::chr:
-      return forebay::Type::chr;
-    default:
-      return forebay::Type::none;
-  }
-}
-
-/// The type of the same form as one of the engine.
-constexpr Type from_engine(forebay::Type type) {
-  switch (type) {
-    case forebay::Type::byte:
-      return Type::int8;
-    case forebay::Type::int16:
-      return Type::int16;
-    case forebay::Type::int32:
-      return Type::int32;
-    case forebay::Type::int64:
-      return Type::int64;
-    case forebay::Type::float32:
-      return Type::float32;
-    case forebay::Type::float64:
-      return Type::float64;
-    case forebay::Type::uint8:
-      return Type::uint8;
-    case forebay::Type::uint16:
-      return Type::uint16;
-    case forebay::Type::uint32:
-      return Type::uint32;
-    case forebay::Type::uint64:
-      return Type::uint64;
-    default:
-      return Type::chr;
-  }
-}
-
 /// Calls f(T{}) with C++'s type of numbers and characters, and returns whether it did.
 template <typename F>
 constexpr bool with_number(Type type, F&& f) {
@@ -168,6 +78,32 @@ constexpr bool with_number(Type type, F&& f) {
     default:
       return false;
   }
+}
+
+/// Bytes of an element; 0 for strings, and for numbers that are no type.
+constexpr Count size_of(Type type) {
+  if (type == Type::complex64) return 8;
+  if (type == Type::complex128 || type == Type::long_double) return 16;
+  Count bytes = 0;
+  with_number(type, [&](auto zero) { bytes = static_cast<Count>(sizeof zero); });
+  return bytes;
+}
+
+constexpr bool is_complex(Type type) { return type == Type::complex64 || type == Type::complex128; }
+
+/// The engine's type of the same form, or none (complex, strings, long double).
+constexpr forebay::Type to_engine(Type type) {
+  forebay::Type engine = forebay::Type::none;
+  with_number(type, [&](auto zero) { engine = type_of<decltype(zero)>(); });
+  return engine;
+}
+
+/// The type of the same form as one of the engine.
+constexpr Type from_engine(forebay::Type type) {
+  for (const Type its : {Type::int8, Type::int16, Type::int32, Type::int64, Type::float32,
+                         Type::float64, Type::uint8, Type::uint16, Type::uint32, Type::uint64})
+    if (to_engine(its) == type) return its;
+  return Type::chr;
 }
 
 // Extents of the global shape that are no extents, as they stand in the file.

@@ -1,7 +1,6 @@
 #include "format/bp3_read.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 
 #include "base/byteorder.h"

@@ -10,7 +10,6 @@
 // As format/bp_read.h: the bytes may be hostile.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>

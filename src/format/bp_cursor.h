@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -30,8 +29,7 @@ class Cursor {
   template <typename T>
   T number() {
     static_assert(std::is_unsigned_v<T>);
-    T value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    const T value = load_native<T>(take(sizeof(T)).data());
     return swapped_ ? byte_swapped(value) : value;
   }
   std::string text() {

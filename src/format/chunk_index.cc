@@ -7,6 +7,7 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "format/log_bytes.h"
 
 namespace forebay::chunked {
 namespace {
@@ -23,87 +24,64 @@ constexpr std::size_t most_reason = 4096;
               "forebay check tells what can still be read");
 }
 
-class Writer {
+class Writer : public logged::Printer {
  public:
-  template <typename T>
-  void put(T value) {
-    bytes_.resize(bytes_.size() + sizeof value);
-    store_be(bytes_.data() + bytes_.size() - sizeof value, value);
+  void ref(const BlockRef& ref) {
+    fixed(ref.offset);
+    fixed(ref.bytes);
+    fixed(ref.hash);
   }
-  void put(const BlockRef& ref) {
-    put(ref.offset);
-    put(ref.bytes);
-    put(ref.hash);
+  void text(const std::string& text) {
+    fixed(static_cast<std::uint32_t>(text.size()));
+    raw(std::as_bytes(std::span(text)));
   }
-  void put_text(const std::string& text) {
-    put(static_cast<std::uint32_t>(text.size()));
-    for (const char c : text) bytes_.push_back(static_cast<std::byte>(c));
+  void entry(const Entry& e) {
+    fixed(e.offset);
+    fixed(e.bytes);
+    fixed(e.hash);
+    fixed(e.skipped);
+    fixed(e.file);
   }
-  void put(const Entry& e) {
-    put(e.offset);
-    put(e.bytes);
-    put(e.hash);
-    put(e.skipped);
-    put(e.file);
+  void list(const std::vector<Count>& list) {
+    fixed(static_cast<std::uint32_t>(list.size()));
+    for (const Count n : list) fixed(n);
   }
-  void put_list(const std::vector<Count>& list) {
-    put(static_cast<std::uint32_t>(list.size()));
-    for (const Count n : list) put(n);
-  }
-  std::vector<std::byte>& bytes() { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
 };
 
-class Reader {
+class Reader : public logged::Parser {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  template <typename T>
-  T get() {
-    return load_be<T>(take(sizeof(T)).data());
-  }
+  explicit Reader(std::span<const std::byte> bytes) : Parser(bytes, damaged) {}
   BlockRef ref() {
     BlockRef r;
-    r.offset = get<Offset>();
-    r.bytes = get<Count>();
-    r.hash = get<std::uint64_t>();
+    r.offset = fixed<Offset>();
+    r.bytes = fixed<Count>();
+    r.hash = fixed<std::uint64_t>();
     return r;
   }
   Entry entry() {
     Entry e;
-    e.offset = get<Offset>();
-    e.bytes = get<Count>();
-    e.hash = get<std::uint64_t>();
-    e.skipped = get<std::uint32_t>();
-    e.file = get<std::uint32_t>();
+    e.offset = fixed<Offset>();
+    e.bytes = fixed<Count>();
+    e.hash = fixed<std::uint64_t>();
+    e.skipped = fixed<std::uint32_t>();
+    e.file = fixed<std::uint32_t>();
     // Beyond the end of a file that was cut short is that chunk's own misfortune.
     if (e.offset != -1 && !lies_within(e.offset, e.bytes, INT64_MAX))
       damaged("a chunk of " + std::to_string(e.bytes) + " bytes at byte " +
               std::to_string(e.offset));
     return e;
   }
-  std::span<const std::byte> take(std::size_t n) {
-    if (n > bytes_.size()) damaged("it ends too early");
-    const auto taken = bytes_.first(n);
-    bytes_ = bytes_.subspan(n);
-    return taken;
-  }
   std::string text() {
-    const auto bytes = take(get<std::uint32_t>());
+    const auto bytes = take(fixed<std::uint32_t>());
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
   std::vector<Count> list() {
-    const auto n = get<std::uint32_t>();
+    const auto n = fixed<std::uint32_t>();
     if (n > left() / sizeof(Count)) damaged("a list that is longer than it");
     std::vector<Count> numbers;
-    for (std::uint32_t i = 0; i < n; ++i) numbers.push_back(get<Count>());
+    for (std::uint32_t i = 0; i < n; ++i) numbers.push_back(fixed<Count>());
     return numbers;
   }
-  std::size_t left() const { return bytes_.size(); }
-
- private:
-  std::span<const std::byte> bytes_;
 };
 
 }  // namespace
@@ -145,17 +123,17 @@ Entry& ChunkTable::set(Count id) {
 std::vector<std::byte> print_root(const Root& root) {
   const bool journal = root.journal.offset >= 0;
   Writer out;
-  out.put(root_magic);
-  out.put(journal ? journal_version : version);
-  out.put(root.synced ? synced_flag : std::uint32_t{0});
-  out.put(root.generation);
-  out.put(std::uint32_t{0});
-  out.put(root.shift);
-  out.put(root.directory);
-  out.put(hash_of(out.bytes()));  // a build that knows no journals finds a version it cannot read
+  out.fixed(root_magic);
+  out.fixed(journal ? journal_version : version);
+  out.fixed(root.synced ? synced_flag : std::uint32_t{0});
+  out.fixed(root.generation);
+  out.fixed(std::uint32_t{0});
+  out.fixed(root.shift);
+  out.ref(root.directory);
+  out.fixed(hash_of(out.bytes()));  // a build that knows no journals finds a version it cannot read
   if (journal) {
-    out.put(root.journal);
-    out.put(hash_of(out.bytes()));
+    out.ref(root.journal);
+    out.fixed(hash_of(out.bytes()));
   }
   std::vector<std::byte> slot(slot_bytes);
   for (Count c = 0; c < slot_copies; ++c) {
@@ -174,19 +152,19 @@ bool hash_is_right(std::span<const std::byte> copy, Count bytes) {
 std::optional<Root> parse_copy(std::span<const std::byte> slot) {
   if (!hash_is_right(slot, root_bytes)) return std::nullopt;
   Reader in(slot);
-  if (in.get<std::uint64_t>() != root_magic) return std::nullopt;
-  const auto v = in.get<std::uint32_t>();
+  if (in.fixed<std::uint64_t>() != root_magic) return std::nullopt;
+  const auto v = in.fixed<std::uint32_t>();
   if (v != version && v != journal_version) {
     throw Error(Errc::enotnc, "the chunk index has version " + std::to_string(v),
                 "this build reads versions 1 and 2; use a newer one");
   }
   Root root;
-  root.synced = (in.get<std::uint32_t>() & synced_flag) != 0;
-  root.generation = in.get<std::uint32_t>();
-  in.get<std::uint32_t>();
-  root.shift = in.get<Offset>();
+  root.synced = (in.fixed<std::uint32_t>() & synced_flag) != 0;
+  root.generation = in.fixed<std::uint32_t>();
+  in.fixed<std::uint32_t>();
+  root.shift = in.fixed<Offset>();
   root.directory = in.ref();
-  in.get<std::uint64_t>();
+  in.fixed<std::uint64_t>();
   if (v == journal_version) {
     if (!hash_is_right(slot, journal_root_bytes)) return std::nullopt;
     root.journal = in.ref();
@@ -216,7 +194,7 @@ Count printed_bytes(const Page& page) {
 std::vector<std::byte> print_page(const Page& page) {
   Writer out;
   const auto used = static_cast<std::size_t>(printed_bytes(page) / entry_bytes);
-  for (std::size_t i = 0; i < used; ++i) out.put(page.entries[i]);
+  for (std::size_t i = 0; i < used; ++i) out.entry(page.entries[i]);
   return std::move(out.bytes());
 }
 
@@ -231,26 +209,26 @@ void parse_page(std::span<const std::byte> bytes, Page& page) {
 namespace {
 
 void print_item(Writer& out, const Directory::Item& item) {
-  out.put(static_cast<std::int32_t>(item.var));
-  out.put(static_cast<std::int32_t>(item.type));
-  out.put_list(item.lengths);
-  out.put_text(item.codec);
-  out.put_list(item.shape);
-  out.put_text(item.reason.substr(0, most_reason));
-  out.put(static_cast<Count>(item.pages.size()));
-  for (const BlockRef& ref : item.pages) out.put(ref);
+  out.fixed(static_cast<std::int32_t>(item.var));
+  out.fixed(static_cast<std::int32_t>(item.type));
+  out.list(item.lengths);
+  out.text(item.codec);
+  out.list(item.shape);
+  out.text(item.reason.substr(0, most_reason));
+  out.fixed(static_cast<Count>(item.pages.size()));
+  for (const BlockRef& ref : item.pages) out.ref(ref);
 }
 
 /// `all_pages`: bytes of pages that were named before.
 Directory::Item parse_item(Reader& in, Offset file_end, Count& all_pages) {
   Directory::Item item;
-  item.var = in.get<std::int32_t>();
-  item.type = static_cast<Type>(in.get<std::int32_t>());
+  item.var = in.fixed<std::int32_t>();
+  item.type = static_cast<Type>(in.fixed<std::int32_t>());
   item.lengths = in.list();
   item.codec = in.text();
   item.shape = in.list();
   item.reason = in.text();
-  const auto pages = in.get<Count>();
+  const auto pages = in.fixed<Count>();
   if (pages < 0 || pages > static_cast<Count>(in.left() / ref_bytes))
     damaged("a directory of too many pages");
   for (Count p = 0; p < pages; ++p) {
@@ -270,22 +248,22 @@ Directory::Item parse_item(Reader& in, Offset file_end, Count& all_pages) {
 
 std::vector<std::byte> print_directory(const Directory& directory) {
   Writer out;
-  out.put(directory_magic);
-  out.put(directory.end);
-  out.put(directory.numrecs);
-  out.put(static_cast<std::uint32_t>(directory.items.size()));
+  out.fixed(directory_magic);
+  out.fixed(directory.end);
+  out.fixed(directory.numrecs);
+  out.fixed(static_cast<std::uint32_t>(directory.items.size()));
   for (const Directory::Item& item : directory.items) print_item(out, item);
   return std::move(out.bytes());
 }
 
 Directory parse_directory(std::span<const std::byte> bytes, Offset file_end) {
   Reader in(bytes);
-  if (in.get<std::uint64_t>() != directory_magic) damaged("its directory is something else");
+  if (in.fixed<std::uint64_t>() != directory_magic) damaged("its directory is something else");
   Directory directory;
-  directory.end = in.get<Offset>();
-  directory.numrecs = in.get<Count>();
+  directory.end = in.fixed<Offset>();
+  directory.numrecs = in.fixed<Count>();
   if (directory.end < 0 || directory.numrecs < 0) damaged("it has a negative size");
-  const auto items = in.get<std::uint32_t>();
+  const auto items = in.fixed<std::uint32_t>();
   Count all_pages = 0;
   for (std::uint32_t i = 0; i < items; ++i)
     directory.items.push_back(parse_item(in, file_end, all_pages));
@@ -296,11 +274,11 @@ namespace {
 
 Writer print_front(const Journal& record) {
   Writer out;
-  out.put(record.end);
-  out.put(record.numrecs);
-  out.put(static_cast<std::uint32_t>(record.items.size()));
+  out.fixed(record.end);
+  out.fixed(record.numrecs);
+  out.fixed(static_cast<std::uint32_t>(record.items.size()));
   for (const Directory::Item& item : record.items) print_item(out, item);
-  out.put(static_cast<std::uint32_t>(record.changes.size()));
+  out.fixed(static_cast<std::uint32_t>(record.changes.size()));
   return out;
 }
 
@@ -309,9 +287,9 @@ Writer print_front(const Journal& record) {
 std::vector<std::byte> print_journal(const Journal& record) {
   Writer out = print_front(record);
   for (const Journal::Change& change : record.changes) {
-    out.put(static_cast<std::int32_t>(change.var));
-    out.put(change.id);
-    out.put(change.entry);
+    out.fixed(static_cast<std::int32_t>(change.var));
+    out.fixed(change.id);
+    out.entry(change.entry);
   }
   return std::move(out.bytes());
 }
@@ -325,20 +303,20 @@ Journal parse_journal(std::span<const std::byte> bytes) {
   Reader in(bytes);
   Journal journal;
   while (in.left() > 0) {
-    journal.end = in.get<Offset>();
-    journal.numrecs = in.get<Count>();
+    journal.end = in.fixed<Offset>();
+    journal.numrecs = in.fixed<Count>();
     if (journal.end < 0 || journal.numrecs < 0) damaged("it has a negative size");
-    const auto items = in.get<std::uint32_t>();
+    const auto items = in.fixed<std::uint32_t>();
     Count all_pages = 0;
     for (std::uint32_t i = 0; i < items; ++i) {
       journal.items.push_back(parse_item(in, 0, all_pages));
       if (!journal.items.back().pages.empty()) damaged("its journal names pages");
     }
-    const auto changes = in.get<std::uint32_t>();
+    const auto changes = in.fixed<std::uint32_t>();
     for (std::uint32_t i = 0; i < changes; ++i) {
       Journal::Change change;
-      change.var = in.get<std::int32_t>();
-      change.id = in.get<Count>();
+      change.var = in.fixed<std::int32_t>();
+      change.id = in.fixed<Count>();
       change.entry = in.entry();
       if (change.id < 0) damaged("its journal tells of chunk " + std::to_string(change.id));
       journal.changes.push_back(change);

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <span>
 #include <string>
 
 #include "base/error.h"

@@ -25,14 +25,6 @@ auto parsing(const char* what, F&& f) {
   }
 }
 
-/// Small for numbers that are near to 0.
-inline std::uint64_t zigzag(std::int64_t n) {
-  return (static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63);
-}
-inline std::int64_t unzigzag(std::uint64_t n) {
-  return static_cast<std::int64_t>(n >> 1) ^ -static_cast<std::int64_t>(n & 1);
-}
-
 inline std::uint32_t number32(logged::Parser& in, const char* what) {
   const std::uint64_t n = in.number();
   if (n > INT32_MAX) logged::damaged(std::string(what) + " is too large");

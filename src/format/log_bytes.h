@@ -1,7 +1,6 @@
 // Appending and taking numbers: what the encodings of the log layout have in common.
 #pragma once
 
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,13 +64,15 @@ class Printer {
   std::vector<std::byte> bytes_;
 };
 
-/// Throws Errc::ebadlog where the bytes end too early or hold what is no count.
+/// Calls `fail`, which throws, where the bytes end too early or hold what is no count.
 class Parser {
  public:
-  explicit Parser(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  using Fail = void (*)(const std::string& what);
+  explicit Parser(std::span<const std::byte> bytes, Fail fail = damaged)
+      : bytes_(bytes), fail_(fail) {}
 
   std::span<const std::byte> take(std::size_t n) {
-    if (n > bytes_.size()) damaged("it ends too early");
+    if (n > bytes_.size()) fail_("it ends too early");
     const auto taken = bytes_.first(n);
     bytes_ = bytes_.subspan(n);
     return taken;
@@ -83,19 +84,19 @@ class Parser {
   std::uint64_t number() {
     const std::byte* at = bytes_.data();
     std::uint64_t value = 0;
-    if (!get_varint(at, bytes_.data() + bytes_.size(), value)) damaged("a number has no end");
+    if (!get_varint(at, bytes_.data() + bytes_.size(), value)) fail_("a number has no end");
     bytes_ = bytes_.subspan(static_cast<std::size_t>(at - bytes_.data()));
     return value;
   }
   Count count() {
     const std::uint64_t value = number();
-    if (value > INT64_MAX) damaged("a count is too large");
+    if (value > INT64_MAX) fail_("a count is too large");
     return static_cast<Count>(value);
   }
   /// A number of things of which each takes at least `least` bytes of what is left.
   std::size_t items(std::size_t least) {
     const std::uint64_t n = number();
-    if (n > left() / least) damaged("a list is longer than its bytes");
+    if (n > left() / least) fail_("a list is longer than its bytes");
     return static_cast<std::size_t>(n);
   }
   /// What Printer::front wrote. `what`, for messages: "a section". Returns the version.
@@ -112,6 +113,7 @@ class Parser {
 
  private:
   std::span<const std::byte> bytes_;
+  Fail fail_;
 };
 
 }  // namespace forebay::logged

@@ -13,14 +13,6 @@ constexpr std::uint32_t table_magic = 0x46424c54;       // "FBLT"
 constexpr std::size_t section_front = 16, hash_at = 8;  // all after the hash is under it
 constexpr std::size_t least_entry = 5;
 
-/// Numbers that may be a little below the last one are stored as differences.
-std::uint64_t zigzag(std::int64_t n) {
-  return (static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63);
-}
-std::int64_t unzigzag(std::uint64_t n) {
-  return static_cast<std::int64_t>(n >> 1) ^ -static_cast<std::int64_t>(n & 1);
-}
-
 /// What one entry's numbers are differences from.
 struct Last {
   std::uint64_t dataset = 0, epoch = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/byteorder.h"
 #include "base/error.h"
 #include "base/varint.h"
 #include "format/staging_record.h"
@@ -61,14 +62,6 @@ std::byte* put(std::byte* at, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
   std::memcpy(at, &value, sizeof value);
   return at + sizeof value;
-}
-
-template <typename T>
-T get(const std::byte* at) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
 }
 
 /// Room for an entry of `length` bytes (rounded up to 8, which is zero) at the end of `out`.
@@ -128,7 +121,7 @@ std::optional<std::string> fault_of(const Write& write, std::uint64_t sequence) 
 
 void parse_subarray(std::span<const std::byte> bytes, std::uint64_t sequence, Subarray& box) {
   if (bytes.size() < sizeof(SubarrayFront)) impossible(sequence, "it is too short");
-  const auto front = get<SubarrayFront>(bytes.data());
+  const auto front = load_native<SubarrayFront>(bytes.data());
   const std::size_t lists = front.strided != 0 ? 3 : 2, n = front.ndims;
   if (front.strided > 1 || bytes.size() != sizeof front + lists * n * sizeof(Count))
     impossible(sequence, "a subarray of " + std::to_string(n) + " dimensions in " +
@@ -147,7 +140,7 @@ void parse_subarray(std::span<const std::byte> bytes, std::uint64_t sequence, Su
 
 void parse_write(std::span<const std::byte> bytes, const Front& front, Write& write) {
   if (bytes.size() < write_bytes) impossible(front.sequence, "it is too short");
-  const auto what = get<WriteFront>(bytes.data() + sizeof front);
+  const auto what = load_native<WriteFront>(bytes.data() + sizeof front);
   write.var = what.var;
   write.type = static_cast<Type>(what.type);
   write.external = (front.flags & external_flag) != 0;
@@ -163,14 +156,14 @@ void parse_write(std::span<const std::byte> bytes, const Front& front, Write& wr
     parse_subarray(rest, front.sequence, std::get<Subarray>(write.selection));
   } else {
     if (rest.size() != sizeof(std::uint64_t)) impossible(front.sequence, "it has a wrong length");
-    write.selection = get<std::uint64_t>(rest.data());
+    write.selection = load_native<std::uint64_t>(rest.data());
   }
   if (const auto fault = fault_of(write, front.sequence)) impossible(front.sequence, *fault);
 }
 
 void parse_pieces(std::span<const std::byte> bytes, std::uint64_t sequence, Pieces& pieces) {
   if (bytes.size() < sizeof(PiecesFront)) impossible(sequence, "it is too short");
-  const auto front = get<PiecesFront>(bytes.data());
+  const auto front = load_native<PiecesFront>(bytes.data());
   const std::byte *at = bytes.data() + sizeof front, *const end = bytes.data() + bytes.size();
   // A run takes two bytes or more, so memory is bounded by the entry's size.
   if (front.runs > static_cast<std::uint64_t>(end - at) / 2 || front.shift > most_shift)
@@ -268,7 +261,7 @@ void print_entry(const Pieces& pieces, std::uint64_t sequence, std::uint64_t ses
 
 std::optional<Beginning> entry_beginning(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Front)) return std::nullopt;
-  const auto front = get<Front>(bytes.data());
+  const auto front = load_native<Front>(bytes.data());
   const Count length = static_cast<Count>(front.words) * 8;
   if (front.magic != entry_magic || front.kind < write_subarray || front.kind > pieces_kind ||
       front.zero != 0 || length < least_entry)
@@ -283,7 +276,7 @@ std::optional<Count> entry_length(std::span<const std::byte> beginning) {
 
 bool parse_entry(std::span<const std::byte> bytes, std::uint64_t session, Entry& into) {
   if (entry_length(bytes) != std::ssize(bytes)) return false;
-  const auto front = get<Front>(bytes.data());
+  const auto front = load_native<Front>(bytes.data());
   if (front.hash !=
       XXH3_64bits_withSeed(bytes.data() + hash_bytes, bytes.size() - hash_bytes, session))
     return false;

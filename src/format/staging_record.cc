@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/byteorder.h"
 #include "base/error.h"
 
 namespace forebay::staging {
@@ -28,14 +29,6 @@ template <typename T>
 void put(std::byte* at, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
   std::memcpy(at, &value, sizeof value);
-}
-
-template <typename T>
-T get(const std::byte* at) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
 }
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
@@ -127,7 +120,7 @@ Header parse_header(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(HeaderFront))
     refuse("no staging log: it has " + number(bytes.size()) + " bytes, fewer than a header",
            "it may have been killed while it was created; then nothing was staged in it");
-  const auto front = get<HeaderFront>(bytes.data());
+  const auto front = load_native<HeaderFront>(bytes.data());
   if (std::memcmp(front.magic, header_magic, sizeof front.magic) != 0)
     refuse("no staging log: it begins with something else",
            "name the .records file of a log, or its DIR");
@@ -139,7 +132,7 @@ Header parse_header(std::span<const std::byte> bytes) {
            "this build reads version " + number(version) + "; use the one that wrote it");
   const std::size_t hashed = sizeof front + front.path_bytes;
   if (front.order != order_mark || front.path_bytes > most_path || bytes.size() < hashed + 8 ||
-      get<std::uint64_t>(bytes.data() + hashed) != XXH3_64bits(bytes.data(), hashed))
+      load_native<std::uint64_t>(bytes.data() + hashed) != XXH3_64bits(bytes.data(), hashed))
     refuse("the staging log's header is damaged", look);
   Header header;
   header.session = front.session;
@@ -180,7 +173,7 @@ std::optional<State> parse_state(std::span<const std::byte> header, std::uint64_
   for (const std::uint64_t i : {0, 1}) {
     const auto at = static_cast<std::size_t>(slot_of(i));
     if (at + sizeof(StateSlot) > header.size()) continue;
-    const auto slot = get<StateSlot>(header.data() + at);
+    const auto slot = load_native<StateSlot>(header.data() + at);
     if (slot.magic != state_magic || slot.hash != hash_of_front(slot, session)) continue;
     if (slot.serial % 2 != i || (newest && newest->serial > slot.serial)) continue;
     if (slot.first_entry < header_bytes || slot.first_entry % 8 != 0 || slot.least_records < 0)
@@ -207,7 +200,7 @@ std::vector<std::byte> print_identification(const Header& header) {
 
 void check_identification(std::span<const std::byte> bytes, const Header& header) {
   DataFront front{};
-  if (bytes.size() >= sizeof front) front = get<DataFront>(bytes.data());
+  if (bytes.size() >= sizeof front) front = load_native<DataFront>(bytes.data());
   if (std::memcmp(front.magic, data_magic, sizeof front.magic) != 0 ||
       front.hash != hash_of_front(front, 0))
     refuse("no data log: its identification is missing or damaged", look);

@@ -4,10 +4,10 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "method/glob.h"
 #include "method/group_config.h"
 #include "method/method_keys.h"
-#include "method/method_values.h"
 #include "method/xml_text.h"
 
 namespace forebay {

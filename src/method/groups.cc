@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "method/method_values.h"
 
 namespace forebay {
@@ -80,7 +80,7 @@ bool is_number(std::string_view text) {
   return failed == std::errc() && end == text.data() + text.size();
 }
 
-Histogram parse_histogram(const std::vector<std::string>& words, std::size_t first,
+Histogram parse_histogram(std::span<const std::string_view> words, std::size_t first,
                           const std::string& me) {
   const auto number = [&](std::size_t n, auto& value) {
     if (first + n >= words.size()) return false;
@@ -105,15 +105,10 @@ Histogram parse_histogram(const std::vector<std::string>& words, std::size_t fir
 // Ranges go to every file without being asked for.
 void take_characteristics(GroupVariable& variable, const std::string& list, const std::string& me) {
   if (list.empty()) return;
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    words.emplace_back(trimmed(std::string_view(list).substr(at, end - at)));
-    at = end + 1;
-  }
+  const std::vector<std::string_view> words = items_of(list, ',');
   const bool has_numbers = variable.type < GroupType::complex64;
   for (std::size_t w = 0; w < words.size(); ++w) {
-    const std::string& word = words[w];
+    const std::string word(words[w]);
     if (word == "minmax") continue;
     const bool is_histogram = word.starts_with("histogram:");
     if (word != "mean" && !is_histogram)
@@ -239,15 +234,10 @@ void define_attribute(GroupDefinition& group, const std::string& name, const std
       refuse("group " + group.name + " has two attributes " + name, "give them different names");
   const GroupAttribute attribute{name, type.empty() ? GroupType::string : type_of(type, me), value};
   if (attribute.type != GroupType::string) {
-    const std::string_view list = attribute.value;
-    for (std::size_t at = 0; at <= list.size();) {
-      const std::size_t end = std::min(list.find(',', at), list.size());
-      const std::string number(trimmed(list.substr(at, end - at)));
+    for (const std::string_view number : items_of(attribute.value, ','))
       if (!is_of(attribute.type, number))
-        refuse(me + ": \"" + number + "\" is no " + name_of(attribute.type),
+        refuse(me + ": \"" + std::string(number) + "\" is no " + name_of(attribute.type),
                "accepted: numbers of its type with commas between them; text has type string");
-      at = end + 1;
-    }
   }
   group.attributes.push_back(attribute);
 }

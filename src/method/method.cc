@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "codec/pipeline.h"
 #include "method/checkpoint_method.h"
 #include "method/config.h"
@@ -24,15 +25,6 @@ constexpr const char* from_pnetcdf_hints = "PNETCDF_HINTS";
 constexpr const char* from_api = "MPI_Info";
 
 std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-std::string joined(std::span<const std::string_view> words, std::string_view between) {
-  std::string text;
-  for (const std::string_view word : words) {
-    if (!text.empty()) text += between;
-    text += word;
-  }
-  return text;
-}
 
 [[noreturn]] void refuse_key(std::string_view key, const std::string& where) {
   std::vector<std::string_view> names;
@@ -203,15 +195,10 @@ void set_foreign_hint(Method& method, const std::string& key, const std::string&
 
 // PnetCDF skips entries without '=' and takes blanks after '=' as they are.
 void apply_pnetcdf_hints(Method& method, std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(';'), text.size());
-    const std::string_view entry = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) continue;
-    set_foreign_hint(method, std::string(trimmed(entry.substr(0, equals))),
-                     std::string(trimmed(entry.substr(equals + 1))), from_pnetcdf_hints);
-  }
+  for (const std::string_view entry : items_of(text, ';'))
+    if (const auto hint = key_and_value(entry))
+      set_foreign_hint(method, std::string(hint->first), std::string(hint->second),
+                       from_pnetcdf_hints);
 }
 
 // MPI-IO's "*:N" and "*": at most so many processes of each node; 0 for other texts, as "*:*".
@@ -311,19 +298,14 @@ void set_method_key(Method& method, const std::string& key, const std::string& v
 }
 
 void apply_hints(Method& method, std::string_view text, const std::string& where) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(';'), text.size());
-    const std::string_view entry = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view entry : items_of(text, ';')) {
     if (entry.empty()) continue;
-    const std::size_t equals = entry.find('=');
-    const std::string_view key = trimmed(entry.substr(0, equals));
-    if (equals == std::string_view::npos || key.empty()) {
+    const auto hint = key_and_value(entry);
+    if (!hint) {
       throw Error(Errc::einval, where + ": " + quoted(entry) + " is no key=value pair",
                   "accepted: key=value;key=value");
     }
-    set_method_key(method, std::string(key), std::string(trimmed(entry.substr(equals + 1))), where,
-                   where);
+    set_method_key(method, std::string(hint->first), std::string(hint->second), where, where);
   }
 }
 

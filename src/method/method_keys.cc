@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/words.h"
 #include "codec/pipeline.h"
 #include "method/part.h"
 
@@ -55,13 +56,8 @@ KeySpec part_key(PartKind kind, const char* name, const char* standard, std::str
 
 /// "none, or stages of shuffle|…", with those that this build may lack.
 const char* codec_words() {
-  std::string text = "none, or stages of ";
-  bool first = true;
-  for (const CodecDescription& codec : codec_descriptions()) {
-    text += std::string(first ? "" : "|") + codec.name;
-    first = false;
-  }
-  return kept(text);
+  return kept("none, or stages of " +
+              joined(codec_descriptions(), "|", [](const auto& codec) { return codec.name; }));
 }
 
 void add_method_keys(std::vector<KeySpec>& keys) {

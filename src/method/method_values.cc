@@ -6,9 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
-#include <utility>
-#include <vector>
+
+#include "base/words.h"
 
 namespace forebay {
 namespace {
@@ -28,36 +27,7 @@ std::optional<Count> unit_factor(std::string_view unit) {
   return factor;
 }
 
-int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = std::exchange(row[0], static_cast<int>(i));
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const int substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 std::optional<Count> parse_count(std::string_view text) {
   text = trimmed(text);
@@ -115,34 +85,6 @@ std::string exact_size(Count bytes) {
   }
   if (power == 0) return std::to_string(bytes);
   return std::to_string(bytes) + unit_letters[power - 1] + "iB";
-}
-
-std::optional<std::string> nearest_word(std::string_view text,
-                                        std::span<const std::string_view> words) {
-  const std::string wanted = lower_case(text);
-  int best = std::numeric_limits<int>::max();
-  std::string_view found;
-  for (const std::string_view word : words) {
-    const int distance = edit_distance(wanted, lower_case(word));
-    if (distance < best) {
-      best = distance;
-      found = word;
-    }
-  }
-  const int tolerated = std::max(1, static_cast<int>(std::min(wanted.size(), found.size())) / 3);
-  if (found.empty() || best > tolerated) return std::nullopt;
-  return std::string(found);
-}
-
-std::string did_you_mean(std::string_view text, std::span<const std::string_view> words) {
-  const auto meant = nearest_word(text, words);
-  return meant ? "did you mean \"" + *meant + "\"? " : "";
-}
-
-std::string did_you_mean(std::string_view text, std::span<const std::string_view> words,
-                         std::string otherwise) {
-  const auto meant = nearest_word(text, words);
-  return meant ? "did you mean \"" + *meant + "\"?" : std::move(otherwise);
 }
 
 }  // namespace forebay

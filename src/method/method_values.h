@@ -1,8 +1,7 @@
-// Values of method keys as people write them: sizes, counts, words, and what they may have meant.
+// Sizes and counts as people write them, and for people to read.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,18 +26,5 @@ std::string friendly_size(Count bytes);
 
 /// "4MiB", "100000": exactly that size, in a form that parse_size reads.
 std::string exact_size(Count bytes);
-
-/// The word of `words` that `text` most likely was meant to be; nothing if none is near.
-std::optional<std::string> nearest_word(std::string_view text,
-                                        std::span<const std::string_view> words);
-
-/// The question whether that word was meant, with a blank behind it; empty: none is near.
-std::string did_you_mean(std::string_view text, std::span<const std::string_view> words);
-/// The same as a whole advice; where none is near, the other one.
-std::string did_you_mean(std::string_view text, std::span<const std::string_view> words,
-                         std::string otherwise);
-
-std::string_view trimmed(std::string_view text);
-std::string lower_case(std::string_view text);
 
 }  // namespace forebay

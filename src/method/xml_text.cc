@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "method/method_values.h"
+#include "base/words.h"
 
 namespace forebay {
 
@@ -73,14 +73,11 @@ void XmlText::require_attributes(const pugi::xml_node& node,
                                  std::span<const std::string_view> names) const {
   refuse_duplicates(node);
   const std::string element = "<" + std::string(node.name()) + ">";
-  std::string accepted;
-  for (const std::string_view name : names)
-    accepted += (accepted.empty() ? "" : ", ") + std::string(name);
   for (const pugi::xml_attribute attribute : node.attributes()) {
     const std::string_view name = attribute.name();
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     refuse(line_of(node, name), element + " has no attribute " + std::string(name),
-           did_you_mean(name, names) + "accepted in " + element + ": " + accepted);
+           did_you_mean(name, names) + "accepted in " + element + ": " + joined(names, ", "));
   }
 }
 

@@ -16,22 +16,6 @@ int bits_of(Count length) {
 
 }  // namespace
 
-// The dimension whose coordinates differ in the highest bit decides; of several the slowest
-// (Chan, Closest-point problems simplified on the RAM, SODA 2002).
-bool morton_before(std::span<const Count> a, std::span<const Count> b) {
-  std::uint64_t highest = 0;
-  bool before = false;
-  for (std::size_t d = 0; d < a.size(); ++d) {
-    const std::uint64_t differ =
-        static_cast<std::uint64_t>(a[d]) ^ static_cast<std::uint64_t>(b[d]);
-    // Whether the highest bit of `differ` is above that of `highest`.
-    if (highest >= differ || highest >= (highest ^ differ)) continue;
-    highest = differ;
-    before = a[d] < b[d];
-  }
-  return before;
-}
-
 MortonOrder::MortonOrder(std::span<const Count> shape) : dims_(shape.size()) {
   if (dims_ > most_dims)
     throw Error(Errc::einval, fmt::format("a grid of {} dimensions", dims_),

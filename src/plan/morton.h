@@ -21,10 +21,6 @@
 
 namespace forebay {
 
-/// Whether cell `a` comes before cell `b`: equally many coordinates each, none below 0, slowest
-/// dimension first. O(dimensions).
-bool morton_before(std::span<const Count> a, std::span<const Count> b);
-
 /// The cells of one grid in Morton order.
 class MortonOrder {
  public:

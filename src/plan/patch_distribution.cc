@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include "base/error.h"
 #include "base/mixed.h"

@@ -2,9 +2,7 @@
 // the others, and in tests and trials.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "plan/note_post.h"

@@ -8,8 +8,6 @@
 // (chunk_read=owners). Memory that ranks need is not counted, but for the chunks that they own.
 #pragma once
 
-#include <optional>
-
 #include "simulation/rates.h"
 #include "simulation/simulate.h"
 #include "simulation/workload.h"

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <future>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>

@@ -9,16 +9,13 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/timeline.h"
 
 namespace forebay {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// What a copy takes at most, and a block; two of them always fit, so that one is made while one is
 /// written.

@@ -31,9 +31,7 @@ Json json_number(double value) {
 Json attribute_json(const Attribute& attribute) {
   Json json = {{"name", attribute.name}, {"type", name_of(attribute.type)}};
   if (attribute.type == Type::chr) {
-    std::string text(text_of(attribute));
-    text.erase(text.find_last_not_of('\0') + 1);
-    json["value"] = text;
+    json["value"] = text_of(attribute);
     return json;
   }
   Json values = Json::array();

@@ -304,24 +304,17 @@ void Slots::write_out(const Use& use, ByteFile& file, Count hole_threshold, Repo
   Control& c = control(use.slot);
   const Count high = c.high.load(std::memory_order_relaxed);
   const Count low = c.low.load(std::memory_order_relaxed);
-  const std::uint64_t* words = cover(use.slot);
   Count written = 0;  // the file's counters are not this report's where a thread writes behind
   const auto failure = attempt_to([&] {
     std::vector<std::pair<Count, Count>> holes;
-    for (Count from = low; from < high;) {
-      Count end = find_bit(words, from, high, false);
-      Count next = find_bit(words, end, high, true);
-      while (next < high && next - end <= hole_threshold) {
-        holes.emplace_back(end, next);
-        end = find_bit(words, next, high, false);
-        next = find_bit(words, end, high, true);
-      }
-      if (!holes.empty()) fill_holes(use, file, holes);
-      file.write_data_at(use.begin + from,
-                         {buffer(use.slot) + from, static_cast<std::size_t>(end - from)});
-      written += end - from;
-      from = next;
-    }
+    const auto note = [&](Count from, Count to) { holes.emplace_back(from, to); };
+    for_each_bridged_run(
+        cover(use.slot), low, high, hole_threshold, note, [&](Count from, Count to) {
+          if (!holes.empty()) fill_holes(use, file, holes);
+          file.write_data_at(use.begin + from,
+                             {buffer(use.slot) + from, static_cast<std::size_t>(to - from)});
+          written += to - from;
+        });
     if (!later) timer.moved(written);
   });
   release_placed(use);
@@ -335,20 +328,14 @@ void Slots::read_in(const Use& use, ByteFile& file, Count hole_threshold, Report
   const Count bridge = std::max<Count>(hole_threshold / block, 0);
   Count read = 0;  // see write_out()
   const auto failure = attempt_to([&] {
-    for (Count from = find_bit(words, 0, blocks, true); from < blocks;) {
-      Count end = find_bit(words, from, blocks, false);
-      Count next = find_bit(words, end, blocks, true);
-      while (next < blocks && next - end <= bridge) {
-        end = find_bit(words, next, blocks, false);
-        next = find_bit(words, end, blocks, true);
-      }
-      const auto bytes = static_cast<std::size_t>((end - from) * block);
+    const auto skip = [](Count, Count) {};
+    for_each_bridged_run(words, 0, blocks, bridge, skip, [&](Count from, Count to) {
+      const auto bytes = static_cast<std::size_t>((to - from) * block);
       std::byte* into = buffer(use.slot) + from * block;
       const std::size_t got = file.read_at(use.begin + from * block, {into, bytes});
       std::memset(into + got, 0, bytes - got);
       read += static_cast<Count>(got);
-      from = next;
-    }
+    });
     timer.moved(read);
   });
   std::memset(static_cast<void*>(words), 0, static_cast<std::size_t>(blocks / 64 + 1) * 8);

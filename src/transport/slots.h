@@ -137,28 +137,8 @@ class Slots {
   template <typename F>
   void for_each_run(const Use& use, F&& f) const {
     const Control& c = control(use.slot);
-    const Count low = c.low.load(std::memory_order_relaxed),
-                high = c.high.load(std::memory_order_relaxed);
-    const std::uint64_t* words = cover(use.slot);
-    Count open = -1;  // where a run began that has not ended
-    for (Count w = low / 64; w * 64 < high; ++w) {
-      std::uint64_t word = words[w];
-      Count at = w * 64;
-      // `word` are the bits from `at` on: zeros, then a run that ends before they do, or with them.
-      while (word != 0) {
-        const int zeros = std::countr_zero(word);
-        if (open >= 0 && zeros > 0) f(std::exchange(open, -1), at);
-        word >>= zeros, at += zeros;
-        const int ones = std::countr_one(word);
-        if (open < 0) open = at;
-        at += ones;
-        if (at == w * 64 + 64) break;
-        f(std::exchange(open, -1), at);
-        word >>= ones;
-      }
-      if (word == 0 && open >= 0) f(std::exchange(open, -1), w * 64);
-    }
-    if (open >= 0) f(open, high);
+    for_each_run(cover(use.slot), c.low.load(std::memory_order_relaxed),
+                 c.high.load(std::memory_order_relaxed), f);
   }
   std::byte* bytes(const Use& use) const { return buffer(use.slot); }
   /// The bytes are on their way, and the slot is free; or they have been put in, for all to copy.
@@ -188,17 +168,46 @@ class Slots {
   };
   using Word = std::atomic<std::uint64_t>;
 
-  /// First position ≥ from (and < to) whose bit equals `set`; `to` if there is none.
-  template <typename W>
-  static Count find_bit(const W* words, Count from, Count to, bool set) {
-    while (from < to) {
-      std::uint64_t word = words[from / 64];  // an atomic one is complete when it is looked at
-      if (!set) word = ~word;
-      word &= ~std::uint64_t{0} << (from % 64);
-      if (word) return std::min<Count>(to, from / 64 * 64 + std::countr_zero(word));
-      from = from / 64 * 64 + 64;
+  /// Calls f(from, to) for each run of set bits; all lie within [low, high).
+  template <typename W, typename F>
+  static void for_each_run(const W* words, Count low, Count high, F&& f) {
+    Count open = -1;  // where a run began that has not ended
+    for (Count w = low / 64; w * 64 < high; ++w) {
+      std::uint64_t word = words[w];  // an atomic one is complete when it is looked at
+      Count at = w * 64;
+      // `word` are the bits from `at` on: zeros, then a run that ends before they do, or with them.
+      while (word != 0) {
+        const int zeros = std::countr_zero(word);
+        if (open >= 0 && zeros > 0) f(std::exchange(open, -1), at);
+        word >>= zeros, at += zeros;
+        const int ones = std::countr_one(word);
+        if (open < 0) open = at;
+        at += ones;
+        if (at == w * 64 + 64) break;
+        f(std::exchange(open, -1), at);
+        word >>= ones;
+      }
+      if (word == 0 && open >= 0) f(std::exchange(open, -1), w * 64);
     }
-    return to;
+    if (open >= 0) f(open, high);
+  }
+  /// The same, where runs with a hole of up to `bridge` between them are one; hole(from, to) tells
+  /// of each that lies in the one that comes next.
+  template <typename W, typename Hole, typename F>
+  static void for_each_bridged_run(const W* words, Count low, Count high, Count bridge, Hole&& hole,
+                                   F&& f) {
+    Count begin = -1, end = -1;
+    for_each_run(words, low, high, [&](Count from, Count to) {
+      if (begin < 0) {
+        begin = from;
+      } else if (from - end <= bridge) {
+        hole(end, from);
+      } else {
+        f(std::exchange(begin, from), end);
+      }
+      end = to;
+    });
+    if (begin >= 0) f(begin, end);
   }
   template <typename Condition>
   void wait_for(Control& control, const Meanwhile& meanwhile, Condition&& ready);

@@ -10,9 +10,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
+#include "base/byteorder.h"
 #include "base/raw_bytes.h"
 #include "base/types.h"
 
@@ -52,9 +52,7 @@ constexpr Count message_bytes(const WindowHead& head, Count payload) {
 RawBytes window_message(Count window, std::span<const WindowRun> runs, Count payload);
 
 inline WindowHead head_of(std::span<const std::byte> message) {
-  WindowHead head;
-  std::memcpy(&head, message.data(), sizeof head);
-  return head;
+  return load_native<WindowHead>(message.data());
 }
 inline std::span<const std::byte> head_bytes(const WindowHead& head) {
   return std::as_bytes(std::span(&head, 1));

@@ -25,10 +25,12 @@
 #include <vector>
 
 #include "fault/kill_hooks.h"
+#include "fault/tried.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using kill_test::fail, kill_test::how, kill_test::must, kill_test::wrong;
 
 struct Setting {
   std::string name, hints;
@@ -40,20 +42,6 @@ struct Said {
   char what = 0;  ///< p: push, d: drop, s: sync; in capitals: it has returned
   std::int64_t step = 0, version = 0;
 };
-
-int wrong = 0;
-std::string how;  // what is tried
-
-void fail(const std::string& what) {
-  std::printf("%s: %s\n", how.c_str(), what.c_str());
-  ++wrong;
-}
-
-void must(int code) {
-  if (code == 0) return;
-  std::printf("%s: %s\n", how.c_str(), forebay_error_message());
-  std::exit(2);
-}
 
 class Model {
  public:

@@ -22,29 +22,16 @@
 #include <vector>
 
 #include "fault/kill_hooks.h"
+#include "fault/tried.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using kill_test::fail, kill_test::how, kill_test::must, kill_test::wrong;
 using Field = std::vector<double>;
 
 constexpr std::int64_t steps = 10;
 constexpr std::size_t cells = 200;
-
-int wrong = 0;
-std::string how;  // what is tried
-
-void fail(const std::string& what) {
-  std::printf("%s: %s\n", how.c_str(), what.c_str());
-  ++wrong;
-}
-
-void must(int code) {
-  if (code == 0) return;
-  std::printf("%s: %s\n", how.c_str(), forebay_error_message());
-  std::fflush(stdout);
-  std::_Exit(2);
-}
 
 // -- Burgers' equation on a ring, and its adjoint
 // --------------------------------------------------

@@ -19,18 +19,16 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/last_message.h"
+#include "base/words.h"
 #include "checkpoint/store.h"
 #include "comm/agree.h"
 #include "comm/backend.h"
 #include "method/checkpoint_method.h"
 #include "method/method.h"
-#include "method/method_values.h"
 #include "plan/checkpoint_schedule.h"
 
 namespace forebay::checkpoint {
 namespace {
-
-std::string text_of(const char* text) { return text ? text : ""; }
 
 /// Never destroyed: stores left open at exit must not call MPI, which has ended by then.
 struct Stores {
@@ -43,44 +41,16 @@ Stores& stores() {
   return *all;
 }
 
-template <typename T>
-T& to(T* place) {
-  if (!place) throw Error(Errc::einval, "nowhere to put what was asked for", "give an address");
-  return *place;
-}
-
 Type type_of_word(const char* word) {
   const std::string name = lower_case(text_of(word));
   for (int t = 1; is_valid(static_cast<Type>(t)); ++t)
     if (name == name_of(static_cast<Type>(t))) return static_cast<Type>(t);
   const auto type = group_type(name);
-  switch (type.value_or(GroupType::string)) {
-    case GroupType::int8:
-      return Type::byte;
-    case GroupType::int16:
-      return Type::int16;
-    case GroupType::int32:
-      return Type::int32;
-    case GroupType::int64:
-      return Type::int64;
-    case GroupType::uint8:
-      return Type::uint8;
-    case GroupType::uint16:
-      return Type::uint16;
-    case GroupType::uint32:
-      return Type::uint32;
-    case GroupType::uint64:
-      return Type::uint64;
-    case GroupType::float32:
-      return Type::float32;
-    case GroupType::float64:
-      return Type::float64;
-    case GroupType::text:
-      return Type::chr;
-    default:
-      throw Error(Errc::ebadtype, "checkpoints have no type \"" + text_of(word) + "\"",
-                  "accepted: double, float, int, long, …; what else there is, as bytes");
-  }
+  const Type engine = type ? to_engine(*type) : Type::none;
+  if (engine == Type::none)
+    throw Error(Errc::ebadtype, "checkpoints have no type \"" + text_of(word) + "\"",
+                "accepted: double, float, int, long, …; what else there is, as bytes");
+  return engine;
 }
 
 StateId id_of(int64_t step, int mode) {
@@ -189,7 +159,7 @@ void open_store(const Comm& comm, const char* name, const char* hints, int* numb
       const MethodSources sources = share_method_sources(comm);
       Method method = choose_checkpoint_method(text_of(name), sources);
       apply_hints(method, text_of(hints), "forebay_checkpoint_open");
-      to(number);
+      answer_at(number);
       {
         const std::lock_guard lock(stores().mutex);
         mine = stores().last + 1;
@@ -291,7 +261,7 @@ int forebay_checkpoint_get_bytes(int store, const char* name, void* bytes, int64
   return guard([&] {
     Store& in = store_of(store);
     const Count there = in.bytes_of(text_of(name));
-    const Count room = std::exchange(to(size), there);
+    const Count room = std::exchange(answer_at(size), there);
     if (!bytes) return;
     if (room < there)
       throw Error(Errc::einsuffbuf, text_of(name) + " has " + std::to_string(there) +
@@ -324,7 +294,7 @@ int forebay_checkpoint_list(int store, int mode, int64_t most, int64_t* steps, i
       if (steps && n < most) steps[n] = state.id.step;
       ++n;
     }
-    to(found) = n;
+    answer_at(found) = n;
   });
 }
 
@@ -368,8 +338,8 @@ int forebay_schedule_next(int store, int64_t model, int64_t adjoint, int* action
     const AdjointAction next = common_action(store_of(store), model, adjoint);
     if (next.kind == AdjointAction::Kind::advance) account.note_advance(next.from, next.to);
     if (next.kind == AdjointAction::Kind::turn) ++account[Account::turned];
-    to(action) = static_cast<int>(next.kind);
-    to(from) = next.from;
-    to(to_state) = next.to;
+    answer_at(action) = static_cast<int>(next.kind);
+    answer_at(from) = next.from;
+    answer_at(to_state) = next.to;
   });
 }

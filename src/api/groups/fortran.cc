@@ -1,7 +1,6 @@
 #include "api/groups/fortran.h"
 
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <string>

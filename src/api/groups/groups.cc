@@ -13,17 +13,15 @@
 #include "base/attempt.h"
 #include "base/hash.h"
 #include "base/last_message.h"
+#include "base/words.h"
 #include "comm/agree.h"
 #include "comm/mpi.h"
 #include "dataset/group_file.h"
 #include "dataset/group_reader.h"
 #include "method/config.h"
-#include "method/method_values.h"
 
 namespace forebay::groups {
 namespace {
-
-std::string text_of(const char* text) { return text ? text : ""; }
 
 /// What forebay_init() read and calls have defined.
 struct Definitions {
@@ -109,24 +107,16 @@ const char* name_argument(const char* name) {
   return name;
 }
 
-template <typename T>
-T& to(T* place) {
-  if (!place) throw Error(Errc::einval, "nowhere to put what was asked for", "give an address");
-  return *place;
-}
-
 // "key=value;key=value" as it is written; which keys there are the caller knows.
 HintMap pairs_of(const std::string& text) {
   HintMap pairs;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(';', at), text.size());
-    const std::string one(trimmed(std::string_view(text).substr(at, end - at)));
-    at = end + 1;
+  for (const std::string_view one : items_of(text, ';')) {
     if (one.empty()) continue;
-    const std::size_t equals = one.find('=');
-    if (equals == std::string::npos)
-      throw Error(Errc::einval, "\"" + one + "\" has no value", "accepted: KEY=VALUE;KEY=VALUE");
-    pairs[std::string(trimmed(one.substr(0, equals)))] = trimmed(one.substr(equals + 1));
+    const auto pair = key_and_value(one);
+    if (!pair)
+      throw Error(Errc::einval, "\"" + std::string(one) + "\" is no KEY=VALUE",
+                  "accepted: KEY=VALUE;KEY=VALUE");
+    pairs[std::string(pair->first)] = pair->second;
   }
   return pairs;
 }
@@ -327,15 +317,15 @@ int forebay_close(int file) {
 }
 
 int forebay_inq_steps(int file, int64_t* steps) {
-  return guard([&] { to(steps) = reader_of(file).steps(); });
+  return guard([&] { answer_at(steps) = reader_of(file).steps(); });
 }
 
 int forebay_inq_nvars(int file, int* nvars) {
-  return guard([&] { to(nvars) = reader_of(file).variables(); });
+  return guard([&] { answer_at(nvars) = reader_of(file).variables(); });
 }
 
 int forebay_inq_varname(int file, int number, const char** name) {
-  return guard([&] { to(name) = reader_of(file).name(number).c_str(); });
+  return guard([&] { answer_at(name) = reader_of(file).name(number).c_str(); });
 }
 
 int forebay_inq_var(int file, const char* name, const char** type, int* ndims) {
@@ -377,7 +367,7 @@ int forebay_inq_shape(int file, const char* name, int64_t step, int64_t* shape, 
 }
 
 int forebay_inq_blocks(int file, const char* name, int64_t step, int64_t* nblocks) {
-  return guard([&] { to(nblocks) = reader_of(file).blocks(name_argument(name), step); });
+  return guard([&] { answer_at(nblocks) = reader_of(file).blocks(name_argument(name), step); });
 }
 
 int forebay_inq_block(int file, const char* name, int64_t step, int64_t block, int64_t* start,
@@ -389,7 +379,7 @@ int forebay_inq_statistics(int file, const char* name, int64_t step, int* any, d
                            double* greatest) {
   return guard([&] {
     double low = 0, high = 0;
-    to(any) = reader_of(file).range(name_argument(name), step, low, high);
+    answer_at(any) = reader_of(file).range(name_argument(name), step, low, high);
     if (least && *any == 1) *least = low;
     if (greatest && *any == 1) *greatest = high;
   });
@@ -399,7 +389,7 @@ int forebay_inq_moments(int file, const char* name, int64_t step, int64_t* count
                         double* deviation) {
   return guard([&] {
     double about = 0, spread = 0;
-    to(count) = reader_of(file).moments(name_argument(name), step, about, spread);
+    answer_at(count) = reader_of(file).moments(name_argument(name), step, about, spread);
     if (mean && *count > 0) *mean = about;
     if (deviation && *count > 0) *deviation = spread;
   });
@@ -409,7 +399,7 @@ int forebay_find(int file, const char* condition, int64_t most, int64_t* steps, 
                  int64_t* found) {
   return guard([&] {
     if (!condition) throw Error(Errc::einval, "no condition", "give one such as \"T > 300\"");
-    to(found) = reader_of(file).find(condition, most, steps, blocks);
+    answer_at(found) = reader_of(file).find(condition, most, steps, blocks);
   });
 }
 

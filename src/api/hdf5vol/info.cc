@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "api/hdf5vol/errors.h"
+#include "base/words.h"
 
 namespace forebay::vol {
 namespace {
@@ -22,13 +23,6 @@ constexpr const char* form =
 
 [[noreturn]] void bad_text(std::string_view text, const std::string& what) {
   throw Error(Errc::einval, fmt::format("the connector string \"{}\" {}", text, what), form);
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t";
-  const auto first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
 // Where the part that begins at `from` ends: the next ';' outside braces, or the end of the text.

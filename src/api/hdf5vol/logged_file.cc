@@ -3,7 +3,6 @@
 #include <H5VLnative.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "api/hdf5vol/errors.h"
 #include "api/hdf5vol/mpio.h"
@@ -347,8 +346,7 @@ void LoggedHooks::report() {
                                   : "not compacted: some datasets were made without compact=close");
   if (undo_ && !undo_->active())
     notes.emplace_back("flushes are not one step: the folder takes no undo file");
-  file_->report()[Step::total] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - opened_).count();
+  file_->report()[Step::total] = seconds_since(opened_);
   print_report(comm_, path_, file_->report(), method_, notes);
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/logged_selection.h"
+#include "base/copy_few.h"
 
 namespace forebay::vol {
 namespace {
@@ -60,35 +61,22 @@ class Walk {
   Count done_ = 0;
 };
 
-void copy_bytes(void* to, const void* from, std::size_t bytes) {
-  switch (bytes) {  // the usual sizes of one element
-    case 4:
-      std::memcpy(to, from, 4);
-      break;
-    case 8:
-      std::memcpy(to, from, 8);
-      break;
-    default:
-      std::memcpy(to, from, bytes);
-  }
-}
-
 }  // namespace
 
 void gather(const void* buffer, hid_t space, std::size_t size, std::span<std::byte> out) {
   Walk walk(space, size);
-  walk.next(static_cast<Count>(out.size() / size),
-            [&](std::size_t from, std::size_t bytes, std::size_t to) {
-              copy_bytes(&out[to], static_cast<const std::byte*>(buffer) + from, bytes);
-            });
+  walk.next(static_cast<Count>(out.size() / size), [&](std::size_t from, std::size_t bytes,
+                                                       std::size_t to) {
+    copy_few(&out[to], static_cast<const std::byte*>(buffer) + from, static_cast<Count>(bytes));
+  });
 }
 
 void scatter(std::span<const std::byte> packed, hid_t space, std::size_t size, void* buffer) {
   Walk walk(space, size);
-  walk.next(static_cast<Count>(packed.size() / size),
-            [&](std::size_t to, std::size_t bytes, std::size_t from) {
-              copy_bytes(static_cast<std::byte*>(buffer) + to, &packed[from], bytes);
-            });
+  walk.next(static_cast<Count>(packed.size() / size), [&](std::size_t to, std::size_t bytes,
+                                                          std::size_t from) {
+    copy_few(static_cast<std::byte*>(buffer) + to, &packed[from], static_cast<Count>(bytes));
+  });
 }
 
 std::span<const std::byte> as_they_are(const MemoryElements& memory, const void* buffer) {
@@ -126,7 +114,8 @@ void pack(const MemoryElements& memory, const void* buffer, std::span<const std:
     const auto part =
         out.subspan(static_cast<std::size_t>(done) * to, static_cast<std::size_t>(n) * to);
     walk.next(n, [&](std::size_t at, std::size_t bytes, std::size_t packed) {
-      copy_bytes(&block[packed], static_cast<const std::byte*>(buffer) + at, bytes);
+      copy_few(&block[packed], static_cast<const std::byte*>(buffer) + at,
+               static_cast<Count>(bytes));
     });
     if (keep) {
       background.assign(static_cast<std::size_t>(n) * larger, std::byte{0});
@@ -164,14 +153,14 @@ void unpack(const MemoryElements& memory, std::vector<std::byte>& packed, void* 
     if (keep) {
       background.assign(static_cast<std::size_t>(n) * larger, std::byte{0});
       behind.next(n, [&](std::size_t at, std::size_t bytes, std::size_t place) {
-        copy_bytes(&background[place], bytes_of + at, bytes);
+        copy_few(&background[place], bytes_of + at, static_cast<Count>(bytes));
       });
     }
     checked(H5Tconvert(memory.file_type, memory.type, static_cast<std::size_t>(n), block.data(),
                        keep ? background.data() : nullptr, memory.dxpl),
             "converting from the dataset's datatype");
     values.next(n, [&](std::size_t at, std::size_t bytes, std::size_t place) {
-      copy_bytes(bytes_of + at, &block[place], bytes);
+      copy_few(bytes_of + at, &block[place], static_cast<Count>(bytes));
     });
     done += n;
   }

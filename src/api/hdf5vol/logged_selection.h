@@ -4,7 +4,6 @@
 #include <hdf5.h>
 
 #include <cstddef>
-#include <functional>
 #include <span>
 #include <vector>
 

@@ -4,7 +4,6 @@
 
 #include <hdf5.h>
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>

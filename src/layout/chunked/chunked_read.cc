@@ -1,7 +1,6 @@
 // Reading chunks (D5 §5.2.7).
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "base/attempt.h"
 #include "codec/hierarchy.h"

@@ -23,21 +23,6 @@ constexpr double work_units = 256;
 /// homes together: 16 PiB of deflate). What goes beyond is not balanced.
 Count most_work(int ranks) { return std::numeric_limits<Count>::max() / 2 / ranks; }
 
-/// One message to each rank that something of `list` is for; `to` tells to whom, and `list` is in
-/// the order of what it tells. `printed` is what is sent of each.
-template <typename T, typename To, typename Printed>
-std::vector<Message> messages_of(std::span<const T> list, To&& to, Printed&& printed) {
-  std::vector<Message> messages;
-  for (std::size_t i = 0; i < list.size();) {
-    Message& message = messages.emplace_back(Message{to(list[i]), {}});
-    std::size_t end = i;
-    while (end < list.size() && to(list[end]) == message.to) ++end;
-    message.bytes.reserve((end - i) * sizeof(printed(list[i])));
-    for (; i < end; ++i) put(message.bytes, printed(list[i]));
-  }
-  return messages;
-}
-
 struct Offer {
   ChunkOffer what;
   Count id = 0;

@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -22,21 +21,17 @@ double number(std::int64_t place) {
                                           : std::numeric_limits<std::int64_t>::min() - place);
 }
 
-template <typename T>
-T load(const std::byte* at, bool native) {
-  if (!native) return load_be<T>(at);
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
 void look(Type type, std::span<const std::byte> values, bool native,
           std::span<const std::byte> fill, Extremes& extremes) {
   const auto each = [&](auto zero) {
     using T = decltype(zero);
     extremes.add<T>(
         values.size() / sizeof(T),
-        [&](std::size_t i) { return load<T>(values.data() + i * sizeof(T), native); }, fill);
+        [&](std::size_t i) {
+          const std::byte* const at = values.data() + i * sizeof(T);
+          return native ? load_native<T>(at) : load_be<T>(at);
+        },
+        fill);
   };
   if (type == Type::float32) each(0.0F);
   if (type == Type::float64) each(0.0);

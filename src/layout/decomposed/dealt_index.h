@@ -30,9 +30,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "array/request.h"

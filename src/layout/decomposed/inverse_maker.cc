@@ -1,7 +1,6 @@
 #include "layout/decomposed/inverse_maker.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <set>

@@ -7,9 +7,7 @@
 #include <list>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/byte_file.h"

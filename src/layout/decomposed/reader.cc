@@ -465,8 +465,8 @@ std::shared_ptr<const Plan> Reader::make_plan(std::uint32_t file, std::uint32_t 
 std::shared_ptr<const Plan> Reader::plan_for(const Slab& slab,
                                              const std::shared_ptr<const Selected>& target) {
   auto plan = plans_.find(slab.map, target);
-  ++(plan ? plans_found_ : plans_made_);
   if (plan) return plan;
+  ++plans_made_;
   plan = make_plan(slab.file, slab.entry.map, slab.map, target, most_pieces());
   if (plan) plans_.keep(plan);
   return plan;

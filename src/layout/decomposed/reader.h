@@ -155,16 +155,14 @@ class Reader {
   using TellOfPart =
       std::function<void(const Entry&, const StoredPart&, const std::optional<Error>&)>;
   void check_parts(std::uint32_t file, bool decode, const TellOfPart& tell);
-  /// How many plans were made, and how many reads found theirs.
+  /// How many plans were made; other reads found theirs.
   std::int64_t plans_made() const { return plans_made_; }
-  std::int64_t plans_found() const { return plans_found_; }
   /// How often the index of a data file was.
   std::int64_t indexes_loaded() const { return indexes_loaded_; }
   /// What the slabs took that read() held at once.
   Count most_slab_memory() const { return most_slab_memory_; }
-  /// Pages of inverse maps that were read, and inverse maps that could not be.
+  /// Pages of inverse maps that were read.
   std::int64_t pages_read() const { return inverses_.pages_read(); }
-  std::int64_t damaged_inverses() const { return std::ssize(damaged_inverses_); }
 
  private:
   struct Opened {
@@ -247,7 +245,7 @@ class Reader {
   std::size_t late_pieces_ = 0;   // of them, and parts
   std::set<std::uint32_t> seen_;  // data files, where caches are weak
   PlanCache plans_;
-  std::int64_t plans_made_ = 0, plans_found_ = 0, indexes_loaded_ = 0;
+  std::int64_t plans_made_ = 0, indexes_loaded_ = 0;
   Count most_slab_memory_ = 0;
 };
 

@@ -1,7 +1,5 @@
 #include "layout/decomposed/waiting.h"
 
-#include <cstring>
-
 #include "base/byteorder.h"
 #include "base/room_for_one.h"
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/attempt.h"
+#include "base/copy_few.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/room_for_one.h"
@@ -25,19 +26,6 @@ constexpr std::size_t batch_pieces = 64 << 10;
 constexpr Count near_bytes = 16 << 10;
 constexpr Count near_window = 512 << 10;
 constexpr Count most_filtered = Count{4} << 30;  // no chunk of HDF5 is larger
-
-void copy_piece(std::byte* to, const std::byte* from, std::size_t bytes) {
-  switch (bytes) {  // codes that write by decompositions have pieces of one element
-    case 4:
-      std::memcpy(to, from, 4);
-      break;
-    case 8:
-      std::memcpy(to, from, 8);
-      break;
-    default:
-      std::memcpy(to, from, bytes);
-  }
-}
 
 void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
   const bool zero =
@@ -363,9 +351,8 @@ void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::spa
     StepTimer timer(report_, Step::unpack);
     for (; i < last; ++i) {
       const Shared& s = shared[i];
-      copy_piece(&out[static_cast<std::size_t>(s.b * size)],
-                 &window[static_cast<std::size_t>(s.a * size - begin)],
-                 static_cast<std::size_t>(s.count * size));
+      copy_few(&out[static_cast<std::size_t>(s.b * size)],
+               &window[static_cast<std::size_t>(s.a * size - begin)], s.count * size);
     }
   }
 }

@@ -1,8 +1,8 @@
 #include "layout/logged/tail_reader.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/byteorder.h"
 #include "base/error.h"
 
 namespace forebay::logged {
@@ -10,13 +10,6 @@ namespace {
 
 constexpr Count window_bytes = 256 << 10;
 constexpr Count front_bytes = 8;
-
-template <typename T>
-T value_of(std::span<const std::byte> payload) {
-  T value;
-  std::memcpy(&value, payload.data(), sizeof value);
-  return value;
-}
 
 /// Bounds are those of a pattern at base 0.
 bool meets(const Bounds& bounds, Count base, const Bounds& wanted) {
@@ -67,8 +60,8 @@ void TailReader::extend(int rank, Count end) {
     const Count before = known.read;
     auto left = std::span<const std::byte>(buffer_);
     while (left.size() >= front_bytes) {
-      const auto kind = static_cast<TailRecord>(value_of<std::uint32_t>(left));
-      const std::size_t bytes = value_of<std::uint32_t>(left.subspan(4));
+      const auto kind = static_cast<TailRecord>(load_native<std::uint32_t>(left.data()));
+      const std::size_t bytes = load_native<std::uint32_t>(left.subspan(4).data());
       // Patterns, which may be long, are read when they are needed.
       const bool whole = front_bytes + bytes <= left.size();
       if (!whole && kind != TailRecord::pattern) break;
@@ -90,7 +83,7 @@ void TailReader::take(int rank, TailRecord kind, Offset place, std::span<const s
   Known& known = known_[static_cast<std::size_t>(rank)];
   switch (kind) {
     case TailRecord::entry: {
-      const auto what = value_of<TailEntry>(payload);
+      const auto what = load_native<TailEntry>(payload.data());
       const std::uint64_t number = known.entries++;
       if (only_ && what.entry.dataset != *only_) return;
       known.datasets[what.entry.dataset].push_back({what, number});
@@ -101,10 +94,10 @@ void TailReader::take(int rank, TailRecord kind, Offset place, std::span<const s
       known.patterns.emplace_back().place = place;
       break;
     case TailRecord::reference:
-      known.patterns.emplace_back().ref = value_of<PatternRef>(payload);
+      known.patterns.emplace_back().ref = load_native<PatternRef>(payload.data());
       break;
     case TailRecord::placed: {
-      const auto placed = value_of<TailPlaced>(payload);
+      const auto placed = load_native<TailPlaced>(payload.data());
       // A flush that failed for another rank comes again.
       if (!known.placed.empty() && known.placed.back().first == placed.first)
         known.placed.pop_back();

@@ -12,15 +12,10 @@ namespace {
 
 /// One for each rank that there are notes for; empties `out`.
 template <typename T>
-std::vector<Message> messages_of(Notes<T>& out) {
-  std::vector<Message> messages;
-  for (std::size_t i = 0; i < out.size();) {
-    Message& message = messages.emplace_back(Message{out[i].peer, {}});
-    std::size_t end = i;
-    while (end < out.size() && out[end].peer == message.to) ++end;
-    message.bytes.reserve((end - i) * sizeof(T));
-    for (; i < end; ++i) put(message.bytes, out[i].what);
-  }
+std::vector<Message> emptied(Notes<T>& out) {
+  auto messages = messages_of(
+      std::span<const Note<T>>(out), [](const Note<T>& note) { return note.peer; },
+      [](const Note<T>& note) { return note.what; });
   out.clear();
   return messages;
 }
@@ -37,7 +32,7 @@ Notes<T> exchanged(const Comm& comm, std::span<const Message> messages) {
 
 template <typename T>
 Notes<T> carried(const Comm& comm, Notes<T>& out) {
-  const auto messages = messages_of(out);
+  const auto messages = emptied(out);
   comm.meet();
   return exchanged<T>(comm, messages);
 }
@@ -46,7 +41,7 @@ void let_patches_propose(const Comm& comm, PatchDistribution& plan) {
   for (int round = 0; round < PatchDistribution::most_rounds; ++round) {
     Notes<PatchProposal> proposals;
     plan.propose(proposals);
-    const auto messages = messages_of(proposals);
+    const auto messages = emptied(proposals);
     if (comm.all_reduce(plan.proposing(), Reduce::sum) == 0) break;
     Notes<PatchAnswer> answers;
     plan.judge(exchanged<PatchProposal>(comm, messages), answers);

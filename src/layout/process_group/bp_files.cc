@@ -92,10 +92,7 @@ void refuse_lost_index(const std::string& path, Rank rank, Report& report) {
 void share_places(const Comm& comm, Places& places) {
   std::vector<std::int64_t> flat;
   for (const auto& [file, place] : places) flat.insert(flat.end(), {std::int64_t{file}, place});
-  std::int64_t size = std::ssize(flat);
-  comm.broadcast(&size, sizeof size);
-  flat.resize(static_cast<std::size_t>(size));
-  if (size > 0) comm.broadcast(flat.data(), flat.size() * sizeof(std::int64_t));
+  comm.broadcast(flat);
   for (std::size_t i = 0; i < flat.size(); i += 2)
     places[static_cast<std::uint32_t>(flat[i])] = flat[i + 1];
 }

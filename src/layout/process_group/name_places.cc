@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "method/method_values.h"
+#include "base/words.h"
 
 namespace forebay::process_group {
 

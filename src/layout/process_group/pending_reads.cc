@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <functional>
 #include <iterator>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <utility>
 

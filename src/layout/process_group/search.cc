@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "layout/process_group/range.h"
 
 namespace forebay::process_group {
@@ -17,11 +18,6 @@ using Is = Search::Is;
 [[noreturn]] void no_condition(std::string_view text, const std::string& why) {
   throw Error(Errc::einval, "\"" + std::string(text) + "\" is no condition: " + why,
               "write \"T > 300\", or \"T >= 1 and T < 5\"");
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
-  return first == std::string_view::npos ? "" : text.substr(first, last - first + 1);
 }
 
 Search::Bound parse_bound(std::string_view text, std::string& variable) {

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
-#include <numeric>
 
 #include "base/attempt.h"
 #include "comm/agree.h"

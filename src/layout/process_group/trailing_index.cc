@@ -182,13 +182,10 @@ void TrailingIndex::learn(Contents&& contents) {
                                  now_.groups.at, now_.groups.bytes, now_.groups.entries};
   const std::size_t fixed = flat.size();
   for (const List& list : now_.names) flat.insert(flat.end(), {list.at, list.bytes, list.entries});
-  std::int64_t size = std::ssize(flat);
-  comm_.broadcast(&size, sizeof size);
   agree_on_error(comm_, attempt_to([&] {
-                   flat.resize(static_cast<std::size_t>(size));
+                   comm_.broadcast(flat);
                    now_.names.resize((flat.size() - fixed) / 3);
                  }));
-  comm_.broadcast(flat.data(), flat.size() * sizeof(std::int64_t));
   now_.begin = flat[0];
   now_.variables = flat[1];
   now_.attributes = flat[2];

@@ -135,8 +135,7 @@ bool BurstStage::is_due() const {
   if (current_.table.empty()) return false;
   if (options_.flush_size > 0 && current_.table.data_bytes() >= options_.flush_size) return true;
   if (aside_ && has_large_pieces()) return true;
-  return options_.flush_seconds > 0 &&
-         std::chrono::duration<double>(Clock::now() - oldest_).count() >= options_.flush_seconds;
+  return options_.flush_seconds > 0 && seconds_since(oldest_) >= options_.flush_seconds;
 }
 
 void BurstStage::submit(std::vector<Request>& requests, bool write, bool collective,

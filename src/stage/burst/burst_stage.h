@@ -1,7 +1,6 @@
 // The stage itself; see stage/burst/burst.h for what it does.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>

@@ -7,20 +7,16 @@
 #include <vector>
 
 #include "array/convert.h"
+#include "base/byteorder.h"
 #include "base/error.h"
+#include "base/text_table.h"
+#include "base/words.h"
 
 namespace forebay::tools {
 namespace {
 
 constexpr Count block_bytes = 4 << 20;
 constexpr std::size_t line_length = 78;
-
-template <typename T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
 
 std::string real(double value, int digits, const char* suffix) {
   if (std::isnan(value)) return std::string("NaN") + suffix;
@@ -177,9 +173,9 @@ bool is_fill(const Variable& var, const std::vector<std::byte>& fill, const std:
   if (fill.empty()) return false;
   if (std::memcmp(fill.data(), value, fill.size()) == 0) return true;
   if (var.type == Type::float32)
-    return std::isnan(load<float>(fill.data())) && std::isnan(load<float>(value));
+    return std::isnan(load_native<float>(fill.data())) && std::isnan(load_native<float>(value));
   if (var.type == Type::float64)
-    return std::isnan(load<double>(fill.data())) && std::isnan(load<double>(value));
+    return std::isnan(load_native<double>(fill.data())) && std::isnan(load_native<double>(value));
   return false;
 }
 
@@ -295,7 +291,7 @@ std::string cdl_name(const std::string& name) {
   return text;
 }
 
-std::string cdl_text(const std::string& text, const std::string& indent) {
+std::string cdl_text(std::string_view text, const std::string& indent) {
   std::string quoted = "\"";
   for (const char c : text) {
     quoted += escaped(static_cast<unsigned char>(c));
@@ -304,39 +300,24 @@ std::string cdl_text(const std::string& text, const std::string& indent) {
   return quoted + "\"";
 }
 
+std::string dimension_names(const Schema& schema, const Variable& var) {
+  return joined(var.dimids, ", ", [&](DimId dim) {
+    return printable(schema.dims[static_cast<std::size_t>(dim)].name);
+  });
+}
+
 std::string cdl_value(Type type, const std::byte* value) {
-  switch (type) {
-    case Type::byte:
-      return std::to_string(load<signed char>(value));
-    case Type::uint8:
-      return std::to_string(load<unsigned char>(value));
-    case Type::int16:
-      return std::to_string(load<std::int16_t>(value));
-    case Type::uint16:
-      return std::to_string(load<std::uint16_t>(value));
-    case Type::int32:
-      return std::to_string(load<std::int32_t>(value));
-    case Type::uint32:
-      return std::to_string(load<std::uint32_t>(value));
-    case Type::int64:
-      return std::to_string(load<std::int64_t>(value));
-    case Type::uint64:
-      return std::to_string(load<std::uint64_t>(value));
-    case Type::float32:
-      return real(load<float>(value), 7, "f");
-    case Type::float64:
-      return real(load<double>(value), 15, "");
-    default:
-      return cdl_text(std::string(1, static_cast<char>(value[0])));
-  }
+  if (type == Type::float32) return real(load_native<float>(value), 7, "f");
+  if (type == Type::float64) return real(load_native<double>(value), 15, "");
+  std::string text;
+  if (!with_number(type,
+                   [&](auto zero) { text = std::to_string(load_native<decltype(zero)>(value)); }))
+    text = cdl_text(std::string(1, static_cast<char>(value[0])));
+  return text;
 }
 
 std::string cdl_attribute(const Attribute& attribute, bool lines) {
-  if (attribute.type == Type::chr) {
-    std::string text(text_of(attribute));
-    text.erase(text.find_last_not_of('\0') + 1);
-    return cdl_text(text, lines ? "\t\t\t" : "");
-  }
+  if (attribute.type == Type::chr) return cdl_text(text_of(attribute), lines ? "\t\t\t" : "");
   const auto width = static_cast<std::size_t>(size_of(attribute.type));
   std::vector<std::byte> native(attribute.value.size());
   from_external(attribute.type, attribute.value.data(), attribute.type, native.data(),

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "files/source.h"
 
@@ -13,7 +14,7 @@ std::string cdl_name(const std::string& name);
 
 /// `"say \"hi\""`: text in quotes. With `indent`, each line begins on a line of its own, as ncdump
 /// has it.
-std::string cdl_text(const std::string& text, const std::string& indent = {});
+std::string cdl_text(std::string_view text, const std::string& indent = {});
 
 /// The values of an attribute, typed by their suffixes: "1b, 2b", "0.5f", "\"text\"".
 /// `lines`: each line of a text on a line of its own, as ncdump has it for classic files.
@@ -33,6 +34,9 @@ std::string cdl_name_in_group(const std::string& name);
 /// (empty: the root), each line behind `indent`.
 std::string cdl_header(const Source& source, const std::string& group = {},
                        const std::string& indent = {});
+
+/// "time, lat", for people; empty for a scalar.
+std::string dimension_names(const Schema& schema, const Variable& var);
 
 /// Writes the values of one variable, in blocks, as " name =\n  1, 2,\n  3, 4 ;\n" after an empty
 /// line. Throws what reading throws.

@@ -29,10 +29,6 @@ const char* name_of(CheckStatus status) {
   }
 }
 
-std::string counted(Count n, const std::string& one) {
-  return grouped(n) + " " + one + (n == 1 ? "" : "s");
-}
-
 const std::string& name_in(const FileCheck& check, VarId var) {
   return check.names[static_cast<std::size_t>(var)];
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text_table.h"
+#include "base/words.h"
 #include "checkpoint/inspect.h"
 #include "method/method_values.h"
 #include "simulation/adjoint_runs.h"
@@ -63,10 +64,8 @@ std::string ratio_text(Count raw, Count stored) {
 }
 
 std::string shape_text(const Part& part) {
-  std::string text;
-  for (const Count length : part.shape)
-    text += (text.empty() ? "" : " x ") + std::to_string(length);
-  return part.type == Type::none ? "bytes" : text.empty() ? "scalar" : text;
+  if (part.shape.empty()) return part.type == Type::none ? "bytes" : "scalar";
+  return joined(part.shape, " x ");
 }
 
 /// Of the first rank, in its latest state.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/byteorder.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "tools/commands/cdl.h"
@@ -103,46 +104,18 @@ void compare_groups(const Source& a, const Source& b, std::vector<std::string>& 
 }
 
 std::string declaration(const Schema& schema, const Variable& var) {
-  std::string text = name_of(var.type);
-  text += " (";
-  for (std::size_t d = 0; d < var.dimids.size(); ++d) {
-    text +=
-        (d == 0 ? "" : ", ") + printable(schema.dims[static_cast<std::size_t>(var.dimids[d])].name);
-  }
-  return text + ")";
+  return fmt::format("{} ({})", name_of(var.type), dimension_names(schema, var));
 }
 
 // -- values ---------------------------------------------------------------------------------------
 
 // As exact as any element: 64-bit integers too.
 long double number(Type type, const std::byte* at) {
-  const auto load = [at](auto value) {
-    std::memcpy(&value, at, sizeof value);
-    return static_cast<long double>(value);
-  };
-  switch (type) {
-    case Type::byte:
-      return load(static_cast<signed char>(0));
-    case Type::chr:
-    case Type::uint8:
-      return load(static_cast<unsigned char>(0));
-    case Type::int16:
-      return load(std::int16_t{});
-    case Type::uint16:
-      return load(std::uint16_t{});
-    case Type::int32:
-      return load(std::int32_t{});
-    case Type::uint32:
-      return load(std::uint32_t{});
-    case Type::int64:
-      return load(std::int64_t{});
-    case Type::uint64:
-      return load(std::uint64_t{});
-    case Type::float32:
-      return load(float{});
-    default:
-      return load(double{});
-  }
+  if (type == Type::chr) return std::to_integer<unsigned char>(*at);
+  long double value = 0;
+  with_number(
+      type, [&](auto zero) { value = static_cast<long double>(load_native<decltype(zero)>(at)); });
+  return value;
 }
 
 class ValueComparison {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/words.h"
 #include "tools/application.h"
 #include "tools/commands.h"
 
@@ -24,10 +25,8 @@ std::string quoted(std::string text) {
 }
 
 std::string names_of(const CLI::App& app) {
-  std::string names;
-  for (const CLI::App* command : visible_commands(app))
-    names += (names.empty() ? "" : " ") + command->get_name();
-  return names;
+  return joined(visible_commands(app), " ",
+                [](const auto* command) { return command->get_name(); });
 }
 
 std::string bash_script(const CLI::App& app) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text_table.h"
+#include "base/words.h"
 #include "method/method.h"
 #include "tools/commands.h"
 #include "tools/config_file.h"
@@ -54,13 +55,10 @@ std::string choice_text(const Method& method, const std::string& name, const Opt
   std::string text = printable(name) + "\n" + table.text();
   TextTable variables("lll");
   for (const std::string& variable : options.variables) {
-    std::string methods, origins;
-    for (const auto& [key, value] : variable_method(method, variable)) {
-      methods += fmt::format("{}{}={}", methods.empty() ? "" : " ", key, value);
-    }
-    for (const std::string& origin : variable_origins(method, variable)) {
-      origins += (origins.empty() ? "" : ", ") + origin;
-    }
+    const std::string methods = joined(variable_method(method, variable), " ", [](const auto& key) {
+      return key.first + "=" + key.second;
+    });
+    const std::string origins = joined(variable_origins(method, variable), ", ");
     variables.add(
         {"variable " + printable(variable), methods, origins.empty() ? "as the file" : origins});
   }
@@ -70,9 +68,9 @@ std::string choice_text(const Method& method, const std::string& name, const Opt
 std::string file_text(const Config& config) {
   std::size_t variables = 0;
   for (const FileRule& rule : config.files) variables += rule.variables.size();
-  return fmt::format("{}: in order, {} file element{}, {} variable element{}\n",
-                     printable(config.name), config.files.size(),
-                     config.files.size() == 1 ? "" : "s", variables, variables == 1 ? "" : "s");
+  return fmt::format("{}: in order, {}, {}\n", printable(config.name),
+                     counted(std::ssize(config.files), "file element"),
+                     counted(static_cast<Count>(variables), "variable element"));
 }
 
 void run(const Options& options) {

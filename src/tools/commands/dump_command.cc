@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
+#include "base/byteorder.h"
 #include "base/error.h"
 #include "files/hdf5/open.h"
 #include "tools/attribute_json.h"
@@ -85,15 +85,8 @@ Json values_json(const Source& source, VarId id) {
   for (std::size_t at = 0; at < native.size(); at += width) {
     const std::byte* value = native.data() + at;
     if (is_floating(var.type)) {
-      double number = 0;
-      if (var.type == Type::float32) {
-        float single;
-        std::memcpy(&single, value, sizeof single);
-        number = single;
-      } else {
-        std::memcpy(&number, value, sizeof number);
-      }
-      values.push_back(json_number(number));
+      values.push_back(json_number(var.type == Type::float32 ? load_native<float>(value)
+                                                             : load_native<double>(value)));
     } else {
       values.push_back(Json::parse(cdl_value(var.type, value)));
     }

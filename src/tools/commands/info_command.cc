@@ -299,21 +299,8 @@ std::string with_bytes(Count bytes) {
   return friendly_size(bytes) + " (" + grouped(bytes) + " bytes)";
 }
 
-std::string counted(Count n, const char* what) {
-  return fmt::format("{} {}{}", grouped(n), what, n == 1 ? "" : "s");
-}
-
-// "1 × 180 × 360"
-std::string product_text(const std::vector<Count>& lengths) {
-  std::string text;
-  for (const Count n : lengths) text += (text.empty() ? "" : " × ") + grouped(n);
-  return text.empty() ? "-" : text;
-}
-
-std::string ratio_text(const ChunkFacts& facts) {
-  return facts.stored_bytes == 0
-             ? "-"
-             : fmt::format("{:.2f}", ratio_of(facts.raw_bytes, facts.stored_bytes));
+std::string ratio_text(Count raw, Count stored) {
+  return stored == 0 ? "-" : fmt::format("{:.2f}", ratio_of(raw, stored));
 }
 
 // Lines of the summary about chunks and their index.
@@ -322,7 +309,7 @@ void add_chunks(const ClassicFile& file, TextTable& table) {
   const ChunkFacts total = total_of(file);
   std::string text = counted(total.present, "chunk") + " of " + friendly_size(total.raw_bytes) +
                      " stored in " + friendly_size(total.stored_bytes);
-  if (total.stored_bytes > 0) text += ", ratio " + ratio_text(total);
+  if (total.stored_bytes > 0) text += ", ratio " + ratio_text(total.raw_bytes, total.stored_bytes);
   if (total.raw > 0) text += ", " + grouped(total.raw) + " raw";
   if (total.present < total.chunks)
     text += ", " + grouped(total.chunks - total.present) + " never written";
@@ -380,11 +367,8 @@ std::string summary_text(const ClassicFile& file) {
     (var.is_record ? records : fixed) += 1;
     (var.is_record ? record_bytes : fixed_bytes) += all_bytes(schema, var);
   }
-  const auto counted = [](Count n, const char* kind) {
-    return fmt::format("{} {} variable{}", n, kind, n == 1 ? "" : "s");
-  };
-  table.add({"data", counted(fixed, "fixed") + ", " + friendly_size(fixed_bytes) + "; " +
-                         counted(records, "record") + ", " + friendly_size(record_bytes)});
+  table.add({"data", counted(fixed, "fixed variable") + ", " + friendly_size(fixed_bytes) + "; " +
+                         counted(records, "record variable") + ", " + friendly_size(record_bytes)});
   if (const auto dim = schema.record_dim()) {
     std::string text = fmt::format("{} along {}", grouped(schema.numrecs),
                                    printable(schema.dims[static_cast<std::size_t>(*dim)].name));
@@ -415,40 +399,23 @@ std::string dimensions_text(const Schema& schema) {
   return "\ndimensions\n" + table.text();
 }
 
-std::string shape_text(const Schema& schema, const Variable& var) {
-  std::string text;
-  for (const DimId dim : var.dimids) {
-    text += (text.empty() ? "" : ", ") + printable(schema.dims[static_cast<std::size_t>(dim)].name);
-  }
-  return text.empty() ? "scalar" : text;
-}
-
 std::string variables_text(const Schema& schema, bool with_attributes) {
   TextTable table("lllrrrrr");
   table.add({"name", "type", "dimensions", "begin", "end", "bytes", "per record", "aligned"});
   for (const Variable& var : schema.vars) {
     const bool plain = !var.chunking;  // chunks may be anywhere
-    table.add({printable(var.name), name_of(var.type), shape_text(schema, var),
+    table.add({printable(var.name), name_of(var.type),
+               var.dimids.empty() ? "scalar" : dimension_names(schema, var),
                plain ? grouped(var.begin) : "-", plain ? grouped(end_of(schema, var)) : "-",
                friendly_size(all_bytes(schema, var)),
                var.is_record ? friendly_size(var.inner_bytes()) : "-",
                plain ? friendly_size(alignment_of(var.begin)) : "-"});
+    if (with_attributes)
+      for (const Attribute& attribute : var.attributes)
+        table.add_below("      " + printable(attribute.name) + " = " +
+                        attribute_shown(attribute, 0));
   }
-  if (!with_attributes) return "\nvariables\n" + table.text();
-  // The table's lines are as many as its rows: attributes go between them.
-  std::string text = "\nvariables\n";
-  const std::string lines = table.text();
-  std::size_t begin = lines.find('\n') + 1;
-  text += lines.substr(0, begin);
-  for (const Variable& var : schema.vars) {
-    const std::size_t end = lines.find('\n', begin) + 1;
-    text += lines.substr(begin, end - begin);
-    begin = end;
-    for (const Attribute& attribute : var.attributes) {
-      text += "      " + printable(attribute.name) + " = " + attribute_shown(attribute, 0) + "\n";
-    }
-  }
-  return text;
+  return "\nvariables\n" + table.text();
 }
 
 std::string chunked_text(const ClassicFile& file) {
@@ -466,7 +433,7 @@ std::string chunked_text(const ClassicFile& file) {
     table.add({printable(var.name), printable(facts.codec), product_text(facts.shape),
                facts.shape.empty() ? "-" : friendly_size(bytes), product_text(facts.grid),
                grouped(facts.present), grouped(facts.raw), friendly_size(facts.stored_bytes),
-               ratio_text(facts),
+               ratio_text(facts.raw_bytes, facts.stored_bytes),
                facts.shape.empty() ? "not chosen yet" : printable(facts.reason)});
   }
   return "\nchunked variables\n" + table.text();
@@ -506,9 +473,7 @@ std::string encoded_text(const ClassicFile& file) {
     const SlabFacts& facts = slabs[v];
     table.add({printable(var.name), printable(codec_of(var)), grouped(facts.slabs),
                grouped(facts.parts), grouped(facts.raw_parts), friendly_size(facts.stored_bytes),
-               facts.stored_bytes == 0
-                   ? "-"
-                   : fmt::format("{:.2f}", ratio_of(facts.bytes, facts.stored_bytes))});
+               ratio_text(facts.bytes, facts.stored_bytes)});
   }
   return any ? "\nencoded slabs\n" + table.text() : "";
 }

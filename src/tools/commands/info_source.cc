@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/text_table.h"
+#include "base/words.h"
 #include "files/hdf5/log_report.h"
 #include "method/method_values.h"
 #include "tools/attribute_json.h"
@@ -36,19 +37,6 @@ Count bytes_of(const Source& source, VarId id) {
          size_of(source.schema().vars[static_cast<std::size_t>(id)].type);
 }
 
-std::string product(const std::vector<Count>& lengths) {
-  std::string text;
-  for (const Count n : lengths) text += (text.empty() ? "" : " × ") + grouped(n);
-  return text.empty() ? "-" : text;
-}
-
-std::string dimensions_of(const Schema& schema, const Variable& var) {
-  std::string text;
-  for (const DimId dim : var.dimids)
-    text += (text.empty() ? "" : ", ") + printable(schema.dims[static_cast<std::size_t>(dim)].name);
-  return text.empty() ? "scalar" : text;
-}
-
 void add_attributes(std::string& text, const std::string& title, const AttributeList& list,
                     bool in_full) {
   if (list.size() == 0) return;
@@ -66,8 +54,9 @@ std::string variables_text(const Source& source) {
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
     const Variable& var = schema.vars[v];
     const auto id = static_cast<VarId>(v);
-    table.add({printable(var.name), name_of(var.type), dimensions_of(schema, var),
-               var.chunking ? product(var.chunking->shape) : "-",
+    table.add({printable(var.name), name_of(var.type),
+               var.dimids.empty() ? "scalar" : dimension_names(schema, var),
+               var.chunking ? product_text(var.chunking->shape) : "-",
                friendly_size(bytes_of(source, id)),
                friendly_size(source.stored_bytes(id).value_or(0)),
                var.chunking ? printable(source.codec(id)) : "-"});
@@ -120,6 +109,10 @@ std::string log_text(const Hdf5LogFacts& facts) {
 }
 
 }  // namespace
+
+std::string product_text(const std::vector<Count>& lengths) {
+  return lengths.empty() ? "-" : joined(lengths, " × ", grouped);
+}
 
 Json source_info_json(const Source& source) {
   Json json = source_json(source, all_variables(source), [&](Json& item, VarId id) {

@@ -15,4 +15,7 @@ nlohmann::ordered_json source_info_json(const Source& source);
 /// `all_attributes` those of variables and groups too, in full.
 std::string source_info_text(const Source& source, bool all_attributes);
 
+/// "1 × 180 × 360"
+std::string product_text(const std::vector<Count>& lengths);
+
 }  // namespace forebay::tools

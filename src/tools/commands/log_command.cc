@@ -9,6 +9,7 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/text_table.h"
+#include "base/words.h"
 #include "files/classic_file.h"
 #include "method/method_values.h"
 #include "stage/burst/fingerprint.h"
@@ -152,8 +153,7 @@ class LogPrinter {
       std::vector<double> numbers(std::min(count, most));
       from_external(write.type, external.data(), Type::float64, numbers.data(),
                     static_cast<Count>(numbers.size()), nullptr);
-      for (const double value : numbers)
-        text += fmt::format("{}{:.9g}", text.empty() ? "" : " ", value);
+      text = joined(numbers, " ", [](double value) { return fmt::format("{:.9g}", value); });
     }
     return text + (count > most ? " …" : "");
   }
@@ -169,10 +169,9 @@ class LogPrinter {
   Count seen_ = 0, counting_ = 0, counting_bytes_ = 0, damaged_ = 0;
 };
 
-std::string joined(const std::vector<Count>& numbers) {
-  std::string text;
-  for (const Count n : numbers) text += (text.empty() ? "" : ",") + std::to_string(n);
-  return text.empty() ? "-" : text;
+std::string numbers_text(const std::vector<Count>& numbers) {
+  if (numbers.empty()) return "-";
+  return joined(numbers, ",");
 }
 
 std::string state_of(const Shown& shown) {
@@ -185,8 +184,8 @@ std::string state_of(const Shown& shown) {
 // -- text
 
 void print_head(const FoundSession& found, const SessionFacts& session) {
-  fmt::print("session {:016x}: {} rank{}, {}\n  dataset  {}{}\n", found.session, found.ranks,
-             found.ranks == 1 ? "" : "s", found.per_node ? "one log a node" : "one log a rank",
+  fmt::print("session {:016x}: {}, {}\n  dataset  {}{}\n", found.session,
+             counted(found.ranks, "rank"), found.per_node ? "one log a node" : "one log a rank",
              printable(found.file), session.file ? "" : "  (cannot be read)");
   if (session.control) {
     fmt::print("  job      {} ({})\n", name_of(session.control->job),
@@ -213,8 +212,8 @@ bool print_log(const Options& options, const SessionFacts& session, const FoundL
     const auto* sub = std::get_if<Subarray>(&shown.write.selection);
     const bool empty = sub == nullptr;
     table.add({std::to_string(shown.sequence), printable(printer.variable(shown), 40),
-               empty ? grouped(shown.pieces) + " pieces" : joined(sub->start),
-               empty ? "" : joined(sub->count), empty ? "" : joined(sub->stride),
+               empty ? grouped(shown.pieces) + " pieces" : numbers_text(sub->start),
+               empty ? "" : numbers_text(sub->count), empty ? "" : numbers_text(sub->stride),
                std::to_string(shown.write.bytes), std::to_string(shown.write.data), state_of(shown),
                shown.data});
     if (++rows % 1000 == 0) {

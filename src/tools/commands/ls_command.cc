@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/text_table.h"
+#include "base/words.h"
 #include "files/hdf5/open.h"
 #include "method/method_values.h"
 #include "tools/attribute_json.h"
@@ -20,20 +21,17 @@ namespace {
 // "time=24*, lat=180": the star marks the unlimited dimension.
 std::string dimensions_text(const Source& source, const Variable& var) {
   const Schema& schema = source.schema();
-  std::string text;
-  for (const DimId id : var.dimids) {
-    const Dimension& dim = schema.dims[static_cast<std::size_t>(id)];
-    text += fmt::format("{}{}={}{}", text.empty() ? "" : ", ", printable(dim.name),
-                        source.length(id), source.unlimited(id) ? "*" : "");
-  }
-  return text.empty() ? "scalar" : text;
+  if (var.dimids.empty()) return "scalar";
+  return joined(var.dimids, ", ", [&](DimId id) {
+    return fmt::format("{}={}{}", printable(schema.dims[static_cast<std::size_t>(id)].name),
+                       source.length(id), source.unlimited(id) ? "*" : "");
+  });
 }
 
 std::string chunks_text(const Variable& var) {
   if (!var.chunking) return "-";
-  std::string text;
-  for (const Count n : var.chunking->shape) text += (text.empty() ? "" : "x") + std::to_string(n);
-  return text.empty() ? "not chosen" : text;
+  if (var.chunking->shape.empty()) return "not chosen";
+  return joined(var.chunking->shape, "x");
 }
 
 struct Sizes {
@@ -51,6 +49,10 @@ Sizes sizes_of(const Source& source, VarId id) {
   return sizes;
 }
 
+std::string attribute_line(const Attribute& attribute) {
+  return "    " + printable(attribute.name) + " = " + printable(cdl_attribute(attribute));
+}
+
 std::string ls_text(const Source& source, bool with_attributes) {
   const Schema& schema = source.schema();
   if (schema.vars.empty()) return printable(source.path()) + " has no variables\n";
@@ -64,23 +66,14 @@ std::string ls_text(const Source& source, bool with_attributes) {
     table.add({printable(var.name), name_of(var.type), dimensions_text(source, var),
                chunks_text(var) + codec, friendly_size(sizes.bytes),
                sizes.stored ? friendly_size(*sizes.stored) : "-"});
+    if (with_attributes)
+      for (const Attribute& attribute : var.attributes) table.add_below(attribute_line(attribute));
   }
-  std::string lines = table.text("");
-  if (!with_attributes) return lines;
-  std::string text;
-  std::size_t begin = lines.find('\n') + 1;
-  text = lines.substr(0, begin);
+  std::string text = table.text("");
+  if (!with_attributes) return text;
   const auto add = [&](const AttributeList& list) {
-    for (const Attribute& attribute : list)
-      text +=
-          "    " + printable(attribute.name) + " = " + printable(cdl_attribute(attribute)) + "\n";
+    for (const Attribute& attribute : list) text += attribute_line(attribute) + "\n";
   };
-  for (const Variable& var : schema.vars) {
-    const std::size_t end = lines.find('\n', begin) + 1;
-    text += lines.substr(begin, end - begin);
-    begin = end;
-    add(var.attributes);
-  }
   if (schema.attributes.size() > 0) text += "global attributes\n";
   add(schema.attributes);
   for (const SourceGroup& group : source.groups()) {

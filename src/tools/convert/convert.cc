@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/raw_bytes.h"
 #include "base/text_table.h"
+#include "base/timeline.h"
 #include "comm/agree.h"
 #include "dataset/copying.h"
 #include "dataset/probe.h"
@@ -238,8 +239,7 @@ class Conversion {
                    }));
     result_.in_size = size_on_disk(options_.in);
     result_.out_size = size_on_disk(options_.out);
-    result_.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    result_.seconds = seconds_since(began);
     return result_;
   }
 

@@ -1,6 +1,5 @@
 // BP4 directories as output of a conversion, on any number of ranks: each record is a step.
 #include <algorithm>
-#include <utility>
 
 #include "base/attempt.h"
 #include "comm/agree.h"

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/text_table.h"
+#include "base/words.h"
 #include "comm/session.h"
 #include "method/method_values.h"
 #include "tools/commands.h"
@@ -25,17 +26,13 @@ HintMap parse_keys(const std::vector<std::string>& texts) {
   HintMap keys;
   Method trial;
   for (const std::string& text : texts) {
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = std::min(text.find(';', at), text.size());
-      const std::string_view item = trimmed(std::string_view(text).substr(at, end - at));
-      at = end + 1;
+    for (const std::string_view item : items_of(text, ';')) {
       if (item.empty()) continue;
-      const std::size_t equals = item.find('=');
-      if (equals == std::string_view::npos)
+      const auto pair = key_and_value(item);
+      if (!pair)
         throw Error(Errc::einval, fmt::format("--method: \"{}\" is no KEY=VALUE", item),
                     "for example --method \"layout=chunked;codec=shuffle,zstd:3\"");
-      const std::string key(trimmed(item.substr(0, equals)));
-      const std::string value(trimmed(item.substr(equals + 1)));
+      const std::string key(pair->first), value(pair->second);
       set_method_key(trial, key, value, "--method", "--method");
       keys[key] = value;
     }
@@ -54,17 +51,14 @@ std::string result_text(const ConvertResult& result, const Options& options) {
                   friendly_size(result.bytes), friendly_size(result.out_size), result.seconds);
   if (options.how.verify)
     text += fmt::format("verified: {} variables are equal\n", grouped(result.verified));
-  if (!result.left_out.empty()) {
-    std::string names;
-    for (const LeftOut& item : result.left_out) names += (names.empty() ? "" : ", ") + item.name;
-    text += fmt::format("left out: {}\n", printable(names, 200));
-  }
-  if (!result.lossy.empty()) {
-    std::string names;
-    for (const std::string& name : result.lossy) names += (names.empty() ? "" : ", ") + name;
+  if (!result.left_out.empty())
+    text += fmt::format(
+        "left out: {}\n",
+        printable(joined(result.left_out, ", ", [](const LeftOut& item) { return item.name; }),
+                  200));
+  if (!result.lossy.empty())
     text += fmt::format("lossy codec{}: {}\n", options.how.verify ? ", not verified" : "",
-                        printable(names, 200));
-  }
+                        printable(joined(result.lossy, ", "), 200));
   return text;
 }
 

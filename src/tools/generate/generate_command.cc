@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "method/method_values.h"
+#include "base/words.h"
 #include "tools/commands.h"
 #include "tools/config_file.h"
 #include "tools/generate/group_code.h"

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text_table.h"
+#include "base/words.h"
 #include "tools/generate/speech.h"
 
 namespace forebay::tools {
@@ -110,10 +111,9 @@ class Generator {
   // What says which box is read.
   std::vector<std::string> box_names() const {
     if (named_.empty()) return {};
-    std::string list;
-    for (const std::string& name : named_)
-      list += (list.empty() ? "" : ", ") + in_comment(spoken_name(name));
-    return {"and has set, as they say which box is read: " + list};
+    return {"and has set, as they say which box is read: " +
+            joined(named_, ", ",
+                   [this](const std::string& name) { return in_comment(spoken_name(name)); })};
   }
 
   void for_each(const std::function<bool(const GroupVariable&)>& which,

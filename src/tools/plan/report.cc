@@ -18,10 +18,6 @@ using simulation::PlanFacts;
 // Of more nodes the numbers of each would be all that anybody saw.
 constexpr std::size_t most_listed = 1 << 16;
 
-std::string counted(Count n, const char* one) {
-  return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
-}
-
 std::string heading(const PlanSubject& s) {
   return fmt::format("{}, {}: {} on {} of {}\n", s.workload, s.machine.write ? "write" : "read",
                      counted(s.machine.ranks, "rank"), counted(s.machine.nodes(), "node"),

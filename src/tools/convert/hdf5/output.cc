@@ -97,11 +97,8 @@ class Hdf5Output final : public Output {
                        places_[v].print(told);
                      }
                    }));
-    std::int64_t size = std::ssize(told);
-    comm_.broadcast(&size, sizeof size);
-    agree_on_error(comm_, attempt_to([&] { told.resize(static_cast<std::size_t>(size)); }));
-    if (size > 0) comm_.broadcast(told.data(), told.size() * sizeof(std::int64_t));
     agree_on_error(comm_, attempt_to([&] {
+                     comm_.broadcast(told);
                      if (!comm_.is_root()) learn(told);
                    }));
   }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text_table.h"
+#include "base/words.h"
 #include "dataset/copying.h"
 #include "method/method_values.h"
 
@@ -92,11 +93,9 @@ void Hdf5Storage::apply(hid_t creation, const std::string& name, const Extents& 
 }
 
 void Hdf5Storage::add_filters(hid_t creation, const std::string& codec, const std::string& name) {
-  for (std::size_t at = 0; codec != "none" && at < codec.size();) {
-    const std::size_t end = std::min(codec.find(',', at), codec.size());
-    add_filter(creation, codec.substr(at, end - at), name);
-    at = end + 1;
-  }
+  if (codec.empty() || codec == "none") return;
+  for (const std::string_view stage : items_of(codec, ','))
+    add_filter(creation, std::string(stage), name);
 }
 
 std::vector<Count> Hdf5Storage::chunk_shape(const Extents& extents, Count width,

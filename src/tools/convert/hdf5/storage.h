@@ -2,7 +2,6 @@
 // HDF5 dataset. HDF5's own filters are all that is used: every reader has them.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
