@@ -11,7 +11,6 @@
 #include "base/attempt.h"
 #include "base/hash.h"
 #include "comm/agree.h"
-#include "format/classic.h"
 #include "storage/directory.h"
 #include "storage/stripes.h"
 #include "transport/direct_io.h"
@@ -500,9 +499,6 @@ extern const ContainerEntry classic_container{
     [](const ContainerSite& site) -> std::unique_ptr<Container> {
       return std::make_unique<ClassicContainer>(site);
     },
-    [](const FoundFile& file) {
-      const auto version = classic::detect(file.first);
-      return version && *version != 3;
-    }};
+    [](const std::string&, bool is_directory) { return !is_directory; }};
 
 }  // namespace forebay
