@@ -165,10 +165,8 @@ ClassicContainer::~ClassicContainer() {
 void ClassicContainer::share_file() {
   const std::string& wanted = site_.method.client_caches;
   if (wanted == "coherent") return;
-  const auto folder = std::filesystem::path(site_.path).parent_path();
-  auto caches = client_caches_of(folder.empty() ? "." : folder.string());
+  auto caches = client_caches_of(site_.path, site_.writable);
   if (wanted == "weak" && caches == ClientCaches::coherent) caches = ClientCaches::weak;
-  if (caches == ClientCaches::fuse && !site_.writable) caches = ClientCaches::weak;
   file_.share(caches);
   if (file_.has_weak_caches()) comm_.before_meetings([this] { meet(); });
 }
