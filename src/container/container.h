@@ -165,20 +165,15 @@ class Container {
   virtual std::vector<std::string> reasons() const = 0;
 };
 
-/// What is at a path that exists, as far as containers need it to know what is theirs.
-struct FoundFile {
-  const std::string& path;
-  bool is_directory;                 ///< else a regular file
-  std::span<const std::byte> first;  ///< its first bytes, 64 if there are as many
-};
-
 /// What a container says of itself, at the beginning of a line: `extern const ContainerEntry
 /// name_container{`.
 struct ContainerEntry : Part {
   static constexpr PartKind kind = PartKind::container;
   std::unique_ptr<Container> (*make)(const ContainerSite& site);  ///< local
-  /// Local. Whether it is one of these: container/recognise.h asks. A directory it looks into.
-  bool (*recognises)(const FoundFile& file);
+  /// Local. Whether what is at a path is one of these: container/recognise.h asks. Only what
+  /// several would take has to be looked into: who opens a file reads it, and tells what is wrong
+  /// with it.
+  bool (*recognises)(const std::string& path, bool is_directory);
 };
 
 }  // namespace forebay

@@ -204,6 +204,33 @@ TEST(MeetingsOfAFile, are_four_without_its_data) {
   }
 }
 
+// As the system counts them: a read of 0.5 ms is as much as a meeting between nodes.
+TEST(MeetingsOfAFile, find_its_definitions_in_one_read) {
+  const auto reads = [] {
+    std::ifstream counts("/proc/thread-self/io");
+    for (std::string word; counts >> word;)
+      if (std::int64_t n = 0; word == "syscr:" && counts >> n) return n;
+    return std::int64_t{-1};
+  };
+  if (reads() < 0) GTEST_SKIP() << "the system does not count reads";
+  const std::string folder = ::testing::TempDir() + "/forebay_reads_of_a_file";
+  run_as_threads(1, [&](const Comm& comm) {
+    for (const char* container : {"classic", "directory"}) {
+      auto ds = Dataset::create(comm, folder, 5, false, {{"container", container}});
+      ds->def_dim("x", ranks);
+      ds->enddef();
+      ds->close();
+      const std::int64_t first = reads(), of_looking = reads() - first;
+      const auto before = reads();
+      ds = Dataset::open(comm, folder, false, {});
+      EXPECT_EQ(reads() - before - of_looking, 1) << container;
+      EXPECT_EQ(ds->schema().dims.size(), 1u);
+      ds->close();
+    }
+  });
+  std::filesystem::remove_all(folder);
+}
+
 // The first file of a folder finds out that all ranks call it alike; the next ones know.
 TEST(MeetingsOfAFile, are_no_more_for_what_was_found_out_about_the_folder) {
   const std::string path = ::testing::TempDir() + "/forebay_meetings_ways";

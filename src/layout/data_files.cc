@@ -12,8 +12,7 @@
 namespace forebay::data_files {
 
 ClientCaches caches_to_read(const std::string& path) {
-  const ClientCaches caches = client_caches_of(folder_of(path));
-  return caches == ClientCaches::fuse ? ClientCaches::weak : caches;
+  return client_caches_of(data_path(path, 0), false);
 }
 
 std::string folder_of(const std::string& path) { return directory::folder_beside(path); }

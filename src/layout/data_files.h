@@ -29,7 +29,7 @@ namespace forebay::data_files {
 using Front = decomposed::Front;
 
 std::string folder_of(const std::string& path);  ///< of the data files of a file
-/// Of that folder, for who only reads: nothing that changes a file makes a node look again.
+/// Of what is in it, for who only reads.
 ClientCaches caches_to_read(const std::string& path);
 std::string data_path(const std::string& path, std::uint32_t number);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 
 #include "storage/file_system.h"
 
@@ -23,17 +24,18 @@ constexpr std::array weak_kinds{
 
 }  // namespace
 
-ClientCaches client_caches_of_kind(long kind) {
+ClientCaches client_caches_of_kind(long kind, bool writable) {
   const auto bits = static_cast<std::uint32_t>(kind);
-  if (bits == file_system::fuse) return ClientCaches::fuse;
+  if (bits == file_system::fuse) return writable ? ClientCaches::fuse : ClientCaches::weak;
   const bool weak = std::find(weak_kinds.begin(), weak_kinds.end(), bits) != weak_kinds.end();
   return weak ? ClientCaches::weak : ClientCaches::coherent;
 }
 
-ClientCaches client_caches_of(const std::string& folder) {
+ClientCaches client_caches_of(const std::string& path, bool writable) {
+  const std::string folder = std::filesystem::path(path).parent_path();
   struct statfs status {};
-  if (::statfs(folder.c_str(), &status) != 0) return ClientCaches::coherent;
-  return client_caches_of_kind(static_cast<long>(status.f_type));
+  if (::statfs(folder.empty() ? "." : folder.c_str(), &status) != 0) return ClientCaches::coherent;
+  return client_caches_of_kind(static_cast<long>(status.f_type), writable);
 }
 
 // None of these may fail a read: where the file system does not know one of them, it has no such

@@ -20,10 +20,11 @@ enum class ClientCaches {
   fuse,  ///< weak, and in a program of the file system's own, which may keep more than the kernel
 };
 
-/// Local. One system call. By the kind of file system; one that nobody knows is coherent, as disks
-/// are.
-ClientCaches client_caches_of(const std::string& folder);
-ClientCaches client_caches_of_kind(long kind);  ///< f_type of statfs
+/// Local. One system call. Of the folder that a file is in, by the kind of file system; one that
+/// nobody knows is coherent, as disks are. Who only reads the file changes nothing, and so has no
+/// way to make such a program forget it: for them `fuse` is `weak`.
+ClientCaches client_caches_of(const std::string& path, bool writable);
+ClientCaches client_caches_of_kind(long kind, bool writable);  ///< f_type of statfs
 
 /// Local. What is read by `fd` from now on is not older than this call, the file's size neither.
 /// Nothing is left to be written back: fsync comes before it.

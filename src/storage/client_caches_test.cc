@@ -15,14 +15,20 @@ namespace forebay {
 namespace {
 
 TEST(ClientCaches, are_told_by_the_kind_of_file_system) {
-  EXPECT_EQ(client_caches_of_kind(0x6969), ClientCaches::weak);  // NFS
-  EXPECT_EQ(client_caches_of_kind(0x65735546), ClientCaches::fuse);
-  EXPECT_EQ(client_caches_of_kind(0xff534d42L), ClientCaches::weak);  // SMB
-  EXPECT_EQ(client_caches_of_kind(static_cast<int>(0xff534d42)), ClientCaches::weak);
-  for (const long kind : {0xef53L, 0x01021994L, 0x58465342L, 0x0bd00bd0L, 0x47504653L})
-    EXPECT_EQ(client_caches_of_kind(kind), ClientCaches::coherent) << std::hex << kind;
-  EXPECT_EQ(client_caches_of("/proc"), ClientCaches::coherent);
-  EXPECT_EQ(client_caches_of("/no such folder"), ClientCaches::coherent);
+  for (const bool writable : {true, false}) {
+    EXPECT_EQ(client_caches_of_kind(0x6969, writable), ClientCaches::weak);       // NFS
+    EXPECT_EQ(client_caches_of_kind(0xff534d42L, writable), ClientCaches::weak);  // SMB
+    EXPECT_EQ(client_caches_of_kind(static_cast<int>(0xff534d42), writable), ClientCaches::weak);
+    for (const long kind : {0xef53L, 0x01021994L, 0x58465342L, 0x0bd00bd0L, 0x47504653L})
+      EXPECT_EQ(client_caches_of_kind(kind, writable), ClientCaches::coherent) << std::hex << kind;
+    for (const char* path : {"/proc/file", "file", "/no such folder/file"})
+      EXPECT_EQ(client_caches_of(path, writable), ClientCaches::coherent) << path;
+  }
+}
+
+TEST(ClientCaches, of_fuse_are_as_any_others_for_who_only_reads) {
+  EXPECT_EQ(client_caches_of_kind(0x65735546, true), ClientCaches::fuse);
+  EXPECT_EQ(client_caches_of_kind(0x65735546, false), ClientCaches::weak);
 }
 
 TEST(ClientCaches, going_to_the_server_leaves_the_file_as_it_is) {

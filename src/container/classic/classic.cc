@@ -11,7 +11,6 @@
 #include "base/attempt.h"
 #include "base/hash.h"
 #include "comm/agree.h"
-#include "format/classic.h"
 #include "storage/directory.h"
 #include "storage/stripes.h"
 #include "transport/direct_io.h"
@@ -166,10 +165,8 @@ ClassicContainer::~ClassicContainer() {
 void ClassicContainer::share_file() {
   const std::string& wanted = site_.method.client_caches;
   if (wanted == "coherent") return;
-  const auto folder = std::filesystem::path(site_.path).parent_path();
-  auto caches = client_caches_of(folder.empty() ? "." : folder.string());
+  auto caches = client_caches_of(site_.path, site_.writable);
   if (wanted == "weak" && caches == ClientCaches::coherent) caches = ClientCaches::weak;
-  if (caches == ClientCaches::fuse && !site_.writable) caches = ClientCaches::weak;
   file_.share(caches);
   if (file_.has_weak_caches()) comm_.before_meetings([this] { meet(); });
 }
@@ -500,9 +497,6 @@ extern const ContainerEntry classic_container{
     [](const ContainerSite& site) -> std::unique_ptr<Container> {
       return std::make_unique<ClassicContainer>(site);
     },
-    [](const FoundFile& file) {
-      const auto version = classic::detect(file.first);
-      return version && *version != 3;
-    }};
+    [](const std::string&, bool is_directory) { return !is_directory; }};
 
 }  // namespace forebay

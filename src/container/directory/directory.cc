@@ -90,6 +90,8 @@ extern const ContainerEntry directory_container{
     [](const ContainerSite& site) -> std::unique_ptr<Container> {
       return std::make_unique<DirectoryContainer>(site);
     },
-    [](const FoundFile& file) { return file.is_directory && directory::is_one(file.path); }};
+    [](const std::string& path, bool is_directory) {
+      return is_directory && directory::is_one(path);
+    }};
 
 }  // namespace forebay

@@ -54,7 +54,7 @@ std::unique_ptr<Tails> FileTails::make(const Comm& comm, const Topology& topolog
   });
   // Behind it the folder is there, and in it what all show: nothing.
   if (!tails->shown_) tails->shown_ = tails->open_(tails->shown_path_, Open::write);
-  tails->weak_ = client_caches_of(folder) != ClientCaches::coherent;
+  tails->weak_ = client_caches_of(tails->shown_path_, true) != ClientCaches::coherent;
   return tails;
 }
 

@@ -305,8 +305,7 @@ void BpFiles::open_one_file(const WriteOptions& options, bool append) {
   agree_on_error(comm_, attempt_to([&] {
                    data_ = std::make_unique<File>(path_, true, comm_.rank(), report_);
                    if (drops_all_) data_->drop_all();
-                   const auto folder = fs::path(path_).parent_path();
-                   data_->share(client_caches_of(folder.empty() ? "." : folder.string()));
+                   data_->share(client_caches_of(path_, true));
                    trailing_ = std::make_unique<TrailingIndex>(comm_, *data_, drops_all_);
                  }));
   by_root(comm_, [&] {
