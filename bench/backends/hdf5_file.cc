@@ -3,7 +3,10 @@
 // they are written, no type conversion on the way (the file has the machine's own byte order).
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 #include "backends/array_file.h"
 #include "backends/hdf5_handles.h"
@@ -26,6 +29,8 @@ std::vector<hsize_t> lengths(std::span<const MPI_Offset> values) {
   return {values.begin(), values.end()};
 }
 
+constexpr std::string_view zfp_accuracy = "zfp:accuracy=";
+
 // "shuffle,deflate:6" as filters of a creation list.
 void add_filters(hid_t list, const std::string& codec) {
   for (std::size_t from = 0; from < codec.size();) {
@@ -38,8 +43,16 @@ void add_filters(hid_t list, const std::string& codec) {
     } else if (stage.starts_with("deflate")) {
       const unsigned long level = stage.size() > 8 ? std::stoul(stage.substr(8)) : 6;
       hdf5_check(H5Pset_deflate(list, static_cast<unsigned>(level)), stage);
+    } else if (stage.starts_with(zfp_accuracy)) {
+      // H5Z-ZFP, a plug-in in HDF5_PLUGIN_PATH: the mode, nothing, and a double.
+      const double bound = std::stod(stage.substr(zfp_accuracy.size()));
+      std::array<unsigned, 4> values{3, 0};
+      std::memcpy(&values[2], &bound, sizeof bound);
+      hdf5_check(H5Pset_filter(list, 32013, H5Z_FLAG_MANDATORY, values.size(), values.data()),
+                 stage);
     } else {
-      throw std::runtime_error("HDF5 here has shuffle and deflate:LEVEL, not " + stage);
+      throw std::runtime_error("HDF5 here has shuffle, deflate:LEVEL and zfp:accuracy=X, not " +
+                               stage);
     }
   }
 }

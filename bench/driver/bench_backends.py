@@ -11,7 +11,7 @@ PROGRAMS = {
     "hdf5": "forebay-bench-hdf5",
     "codec-limit": "forebay-bench-codec-limit",
 }
-OWN = ("forebay", "forebay-async", "forebay-chunked", "forebay-decomposed", "forebay-decom-async", "forebay-decom-codec",
+OWN = ("forebay", "forebay-async", "forebay-chunked", "forebay-patches", "forebay-decomposed", "forebay-decom-async", "forebay-decom-codec",
        "forebay-decom-api")
 PEERS = ("pnetcdf", "pnetcdf-hints", "pnetcdf-blob", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit", "exchange-limit")
@@ -19,6 +19,7 @@ LIMITS = SYSTEM + ("floor", "floor-pass", "codec-limit")
 ALL = PEERS + OWN + LIMITS
 DEFAULT = "forebay,pnetcdf,pnetcdf-hints,append,limit"
 DEFAULT_ARRAYS = "forebay-chunked,hdf5,codec-limit"
+DEFAULT_FIELDS = "hdf5,forebay-chunked,forebay-patches,codec-limit"
 DEFAULT_CODEC = {"e3sm": "shuffle,zstd:1", "small": "shuffle,zstd:1"}
 DEFAULT_ARRAY_CODEC = "deflate:6"
 
@@ -136,9 +137,13 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
     if own and "forebay-async" in wanted:
         backends.append(Backend("forebay-async", own, None, own_hints("stage=async")))
     if own and "forebay-chunked" in wanted:
-        arguments = ["--chunked"] if job["arrays"] else []
-        hints = own_hints(f"layout=chunked;codec={job['codec']}")
+        # Of a field the bytes of a chunk are told, and the shape is the library's, as a program's is that tells none.
+        field = job.get("chunk_bytes")
+        arguments = ["--chunked"] if job["arrays"] and not field else []
+        hints = own_hints(f"layout=chunked;codec={job['codec']}" + (f";chunk_bytes={field}" if field else ""))
         backends.append(Backend("forebay-chunked", own, None, hints, arguments))
+    if own and "forebay-patches" in wanted:
+        backends.append(Backend("forebay-patches", own, None, own_hints(f"layout=patches;codec={job['codec']}")))
     if own and "forebay-decomposed" in wanted:
         backends.append(Backend("forebay-decomposed", own, None, own_hints("layout=decomposed")))
     if own and "forebay-decom-async" in wanted:
@@ -156,6 +161,6 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
         backends += [Backend(name, own or peer) for name in SYSTEM if name in wanted]
     limit = programs["codec-limit"]
     if limit and job["arrays"] and "codec-limit" in wanted:
-        arguments = ["--as-ranks", str(ranks), "--codec", job["codec"]]
+        arguments = ["--as-ranks", str(ranks), "--codec", job.get("limit_codec", job["codec"])]
         backends.append(CodecLimit(limit, arguments, cores))
     return backends

@@ -180,17 +180,19 @@ class Comparison:
             for limit in self.backends:
                 if limit.family in LIMITS and limit.median(operation):
                     parts.append(f"{own.label} / {limit.label} = {mine / limit.median(operation):.2f}")
-            parts += self.against_canonical(own, operation)
+            parts += self.against(own, "forebay", operation)
+            if own.family == "forebay-patches":
+                parts += self.against(own, "forebay-chunked", operation)
             if parts:
                 lines.append(";  ".join(parts))
         return lines
 
-    def against_canonical(self, own, operation):
-        plain = self.best("forebay", operation)
-        if own.family == "forebay" or not plain:
+    def against(self, own, label, operation):
+        other = self.best(label, operation)
+        if own.family == label or not other:
             return []
-        size = own.records[operation]["file_bytes"] / plain.records[operation]["file_bytes"]
-        return [f"{own.label} / forebay = {own.median(operation) / plain.median(operation):.2f} in time, "
+        size = own.records[operation]["file_bytes"] / other.records[operation]["file_bytes"]
+        return [f"{own.label} / {label} = {own.median(operation) / other.median(operation):.2f} in time, "
                 f"{size:.2f} in file size"]
 
     def json_records(self):

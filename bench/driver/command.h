@@ -12,6 +12,7 @@
 #include "driver/runner.h"
 #include "limits/workload_posix.h"
 #include "workloads/arrays_checkerboard.h"
+#include "workloads/arrays_field.h"
 #include "workloads/arrays_flash.h"
 #include "workloads/arrays_pandana.h"
 #include "workloads/arrays_s3d.h"
@@ -46,6 +47,7 @@ struct Command {
 /// Options of the workloads of dense arrays.
 struct ArrayCommand {
   CheckerboardOptions checkerboard;
+  FieldOptions field;
   FlashOptions flash;
   PandanaOptions pandana;
   S3dOptions s3d;
@@ -120,7 +122,7 @@ void add_posix_workload(CLI::App& app, Command& command, const char* name, const
 /// Adds flash-io.
 void add_flash_io_workload(CLI::App& app, Command& command, FlashIoCommand& flash_io);
 
-/// Adds checkerboard2d, flash, pandana, s3d and small.
+/// Adds checkerboard2d, field, flash, pandana, s3d and small.
 void add_array_workloads(CLI::App& app, Command& command, ArrayCommand& arrays,
                          const MakeArrays& make);
 

@@ -99,6 +99,23 @@ void add_array_workloads(CLI::App& app, Command& c, ArrayCommand& arrays, const 
     return std::make_unique<CheckerboardPattern>(arrays.checkerboard, ranks);
   });
 
+  CLI::App* field = app.add_subcommand(
+      "field", "a field of numbers in a file, repeated to a cube; a slab a rank");
+  field->add_option("numbers", arrays.field.file, "the file, of doubles")
+      ->required()
+      ->check(CLI::ExistingFile);
+  field->add_flag("--float", arrays.field.is_float, "of floats");
+  field->add_option("--shape", arrays.field.shape, "its lengths, slowest first: 256,128,128")
+      ->required()
+      ->delimiter(',');
+  field->add_option("--edge", arrays.field.edge, "of the cube")->check(CLI::PositiveNumber);
+  field->add_option("--chunk-edge", arrays.field.chunk_edge)->check(CLI::PositiveNumber);
+  field->add_option("--bound", arrays.field.bound, "how far values that are read may be off")
+      ->check(CLI::NonNegativeNumber);
+  finish(field, c, arrays, make, [&arrays](int ranks, const Team&) {
+    return std::make_unique<FieldPattern>(arrays.field, ranks);
+  });
+
   CLI::App* flash = add_arrays(app, "flash", "nine variables of blocks of 16^3 cells (D5 §5.5.2)",
                                arrays.flash.bytes, arrays.flash.chunk_bytes,
                                "bytes of a chunk (default: the blocks of a rank)");

@@ -6,6 +6,7 @@
     run.py strided --ranks 4 --where memory --rounds 9 -- --piece 1KiB
     run.py checkerboard2d flash pandana     compressed arrays: Forebay's chunks, HDF5's, and the least that codecs need
     run.py e3sm --case F,G --backends forebay,forebay-chunked
+    run.py density wmag --fields DIR --ranks 4,16    fields in patches, HDF5's and own chunks, within a thousandth of the range
     run.py geos manyfiles --ranks 4,16              several files a step, written together, and one after another
     run.py --suite staging --ranks 4,16 --fast /dev/shm --slow DIR      a log on a fast device before a slow store
     run.py --suite log-cost                                             what that log costs beside plain writes
@@ -19,6 +20,7 @@ the machine does meets all of them alike; the figures are medians over the round
     forebay           this library as the environment says; by default, canonical files
     forebay-async     the same with stage=async
     forebay-chunked   this library, layout chunked, with --codec (deflate:6; e3sm: shuffle,zstd:1)
+    forebay-patches   the same, layout patches
     forebay-decomposed
                       this library, layout decomposed: slabs in a data file a node
     forebay-decom-async
@@ -44,15 +46,19 @@ the machine does meets all of them alike; the figures are medians over the round
                       (pread) stream of what came out
 
 HDF5 and codec-limit know the compressed arrays: checkerboard2d, flash, pandana. Those run forebay-chunked, hdf5 and
-codec-limit unless --backends says otherwise, the other workloads forebay, pnetcdf, pnetcdf-hints, append and limit.
+codec-limit unless --backends says otherwise; density and wmag, which are SPERR's test fields (docs/patches.md), repeated to
+cubes, forebay-patches, too (hdf5 by H5Z-ZFP in $HDF5_PLUGIN_PATH, the limit that of patches); the other workloads
+forebay, pnetcdf, pnetcdf-hints, append and limit.
 The suites have backends of their own (bench_staging.py); names of workloads choose among theirs.
-`./dev bench adjoint | patches | patches-python | groups | capture-sizes FILE --grid PxPyPz | extrapolated SIZES` are
+`./dev bench patches` fetches the fields and the plug-in, and runs density and wmag.
+`./dev bench adjoint | patches-python | groups | capture-sizes FILE --grid PxPyPz | extrapolated SIZES` are
 programs of their own, each with options of its own.
 "memory +MiB" is the largest growth of a rank's resident memory while it was timed: what a library takes beyond the
 program's own buffers.
 """
 
 import argparse
+import array
 import json
 import os
 import signal
@@ -61,8 +67,8 @@ import sys
 
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
-from bench_backends import (ALL, DEFAULT, DEFAULT_ARRAY_CODEC, DEFAULT_ARRAYS, DEFAULT_CODEC, PROGRAMS,  # noqa: E402
-                            find_program)
+from bench_backends import (ALL, DEFAULT, DEFAULT_ARRAY_CODEC, DEFAULT_ARRAYS, DEFAULT_CODEC,  # noqa: E402
+                            DEFAULT_FIELDS, PROGRAMS, find_program)
 from bench_compare import Comparison  # noqa: E402
 from bench_launch import Failure, Launcher  # noqa: E402
 import bench_bundles  # noqa: E402
@@ -72,7 +78,10 @@ import bench_staging  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHORT_LIST = ("e3sm", "contiguous", "strided", "metadata")
-ARRAYS = ("checkerboard2d", "flash", "pandana")
+# File, whether of floats, shape.
+FIELDS = {"density": ("density_128x128x256.d64", False, (256, 128, 128)), "wmag": ("wmag128.float", True, (128, 128, 128))}
+RELATIVE_BOUND, CHUNK_EDGE, PATCH_LEVELS = 1e-3, 64, 4
+ARRAYS = ("checkerboard2d", "flash", "pandana") + tuple(FIELDS)
 NAMES = ("e3sm", "contiguous", "strided", "checkerboard", "metadata", "small") + ARRAYS + bench_staging.WORKLOADS + \
     tuple(bench_hdf5.WORKLOADS) + bench_bundles.WORKLOADS
 E3SM_MAP = "map_f_case_16p.nc"
@@ -95,6 +104,8 @@ def parse_arguments(argv):
     add("--real", metavar="FILE:VARIABLE",
         help=f"checkerboard2d, flash: values from a netCDF file, also by its name in Debian's {FIELDS_PACKAGE}")
     add("--total", help="checkerboard2d, flash, pandana: bytes of all variables, for example 64MiB")
+    add("--fields", metavar="DIR", help="density, wmag: folder of their files")
+    add("--edge", type=int, default=256, help="density, wmag: of the cube (default: %(default)s)")
     add("--codec", help="of forebay-chunked, hdf5 and codec-limit (default: deflate:6; e3sm: shuffle,zstd:1)")
     add("--op", default="both", choices=("write", "read", "both"))
     add("--ranks", help="with commas (default: 2,4,16; for the short list: 2,4)")
@@ -192,6 +203,24 @@ def array_jobs(name, options):
     return [(title, arguments)]
 
 
+def field_job(name, options):
+    """What a field's job has beside its arguments."""
+    file, floats, shape = FIELDS[name]
+    path = os.path.join(options.fields or ".", file)
+    values = array.array("f" if floats else "d")
+    try:
+        with open(path, "rb") as data:
+            values.frombytes(data.read())
+    except OSError as fault:
+        raise Failure(f"{fault}: --fields DIR (./dev bench patches fetches them)") from fault
+    bound = RELATIVE_BOUND * (max(values) - min(values))
+    arguments = ["field", path, "--shape", ",".join(map(str, shape)), "--edge", str(options.edge), "--chunk-edge",
+                 str(CHUNK_EDGE), "--bound", repr(bound * (1 + 1e-12))] + (["--float"] if floats else [])
+    codec = f"zfp:accuracy={bound!r}"
+    return {"title": f"{name} {options.edge}^3", "arguments": arguments, "codec": codec,
+            "limit_codec": f"wavelet:{PATCH_LEVELS},{codec}", "chunk_bytes": CHUNK_EDGE**3 * values.itemsize}
+
+
 def e3sm_jobs(options, backends):
     data = find_data(options.data)
     field = options.field or ("smooth" if "forebay-chunked" in backends else "noise")
@@ -217,7 +246,13 @@ def make_jobs(options):
     jobs = []
     for name in options.names or SHORT_LIST:
         arrays = name in ARRAYS
-        backends = (options.backends or (DEFAULT_ARRAYS if arrays else DEFAULT)).split(",")
+        usual = DEFAULT_FIELDS if name in FIELDS else DEFAULT_ARRAYS if arrays else DEFAULT
+        backends = (options.backends or usual).split(",")
+        if name in FIELDS:
+            job = field_job(name, options)
+            jobs.append({**job, "arguments": job["arguments"] + options.extra, "bytes_matter": True, "arrays": True,
+                         "backends": backends})
+            continue
         if arrays:
             named = array_jobs(name, options)
         elif name == "e3sm":

@@ -2,7 +2,8 @@
 
     python3 bench/fields/against_peers.py --fields DIR --peers PYTHON [--edge 256] [--dir /dev/shm]
 
-`./dev bench patches-python` installs what it needs and calls it. DIR holds SPERR's test fields (against_hdf5.py says which);
+`./dev bench patches-python` installs what it needs and calls it. DIR holds SPERR's test fields (`density_128x128x256.d64`
+and `wmag128.float`, lib/SPERR/test_data of hdf5plugin's source archive), which are tiled to cubes;
 this script's own Python has the package forebay, PYTHON the peers: OpenVisusNoGui, zarr, blosc2, imagecodecs, h5py, hdf5plugin,
 and zfpy below --zfpy.
 
@@ -22,8 +23,10 @@ import sys
 import time
 
 import numpy as np
-from against_hdf5 import EDGE_OF_CHUNK, FIELDS, LEVEL, ZFP, field_of, filter_of
 
+EDGE_OF_CHUNK, ZFP, ACCURACY_MODE, LEVEL = 64, 32013, 3, 3
+FIELDS = {"density": ("density_128x128x256.d64", "<f8", (256, 128, 128)),
+          "wmag": ("wmag128.float", "<f4", (128, 128, 128))}
 CHUNK = (EDGE_OF_CHUNK,) * 3
 OURS = ("patches",)
 WAYS = ("patches", "hdf5", "openvisus-raw", "openvisus-zip", "zarr-blosc2", "blosc2")
@@ -32,6 +35,19 @@ MODULES = {"patches": ["forebay"], "hdf5": ["h5py", "hdf5plugin"], "openvisus": 
            "zarr": ["zarr", "imagecodecs.numcodecs"]}
 WHOLE = np.s_[:, :, :]
 LATER = {"preview": 50, "region": 15, "whole": 3}
+
+
+def field_of(options):
+    name, kind, shape = FIELDS[options.field]
+    one = np.fromfile(os.path.join(options.fields, name), kind).reshape(shape)
+    times = [-(-options.edge // n) for n in shape]
+    return np.tile(one, times)[:options.edge, :options.edge, :options.edge]
+
+
+def filter_of(bound):
+    """What H5Z-ZFP is told: its mode, nothing, and a double."""
+    low, high = np.frombuffer(np.float64(bound).tobytes(), "<u4")
+    return (ACCURACY_MODE, 0, int(low), int(high))
 
 
 def region_of(edge):

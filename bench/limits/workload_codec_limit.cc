@@ -37,7 +37,7 @@ void swap_bytes(std::byte* data, std::size_t count) {
   }
 }
 
-void to_external(std::byte* data, std::size_t count, std::size_t width) {
+void swap_external(std::byte* data, std::size_t count, std::size_t width) {
   if constexpr (std::endian::native == std::endian::little) {
     width == 8 ? swap_bytes<std::uint64_t>(data, count) : swap_bytes<std::uint32_t>(data, count);
   }
@@ -57,12 +57,15 @@ CodecLimitWorkload::CodecLimitWorkload(std::unique_ptr<const ArrayPattern> patte
     bytes += static_cast<std::size_t>(v.elements()) * size_of(v.type);
   }
   raw_.reserve(bytes);
+  std::size_t most = 0;
   for (std::size_t v = 0; v < variables.size(); ++v) {
     pipelines_.push_back(pipeline.for_type(external_type(variables[v].type)));
-    for (const Box& box : variables[v].chunks()) add_chunk(v, box);
+    for (const Box& box : variables[v].chunks()) {
+      add_chunk(v, box);
+      most += static_cast<std::size_t>(pipelines_.back().most_bytes(chunks_.back().info));
+    }
   }
-  // What is stored is no larger than the chunks: a pipeline that gains nothing is skipped.
-  stored_.resize(raw_.size());
+  stored_.resize(most);
   amounts_.bytes = static_cast<std::int64_t>(raw_.size());
   amounts_.pieces = amounts_.requests = static_cast<std::int64_t>(chunks_.size());
   amounts_.own_data_bytes = 3 * amounts_.bytes;
@@ -76,9 +79,11 @@ void CodecLimitWorkload::add_chunk(std::size_t variable, const Box& box) {
   chunk.info.type = external_type(type);
   chunk.info.shape.assign(box.count.begin(), box.count.end());
   chunk.at = raw_.size();
+  chunk.element = type;
+  chunk.parts.resize(static_cast<std::size_t>(pipelines_.back().parts()));
   raw_.resize(raw_.size() + count * size_of(type));
   pattern_->fill(variable, box, raw_.data() + chunk.at);
-  to_external(raw_.data() + chunk.at, count, size_of(type));
+  swap_external(raw_.data() + chunk.at, count, size_of(type));
   chunks_.push_back(std::move(chunk));
 }
 
@@ -91,23 +96,25 @@ nlohmann::json CodecLimitWorkload::parameters() const {
 }
 
 void CodecLimitWorkload::write(const std::string& path, MPI_Info /*info*/, Phases& phases) {
-  std::size_t end = 0;
+  end_ = 0;
   const double before = thread_seconds();
   for (Chunk& chunk : chunks_) {
     const auto bytes = static_cast<std::size_t>(chunk.info.bytes());
-    const EncodedChunk encoded =
-        pipelines_[chunk.pipeline].encode(chunk.info, {raw_.data() + chunk.at, bytes}, workspace_);
-    if (encoded.bytes.size() > stored_.size() - end) throw std::runtime_error("a chunk grew");
-    chunk.stored = end;
-    chunk.length = encoded.bytes.size();
-    chunk.skipped = encoded.skipped;
-    std::memcpy(stored_.data() + end, encoded.bytes.data(), chunk.length);
-    end += chunk.length;
+    pipelines_[chunk.pipeline].encode(chunk.info, {raw_.data() + chunk.at, bytes}, chunk.parts,
+                                      workspace_);
+    for (EncodedChunk& part : chunk.parts) {
+      const std::size_t length = part.bytes.size();
+      if (length > stored_.size() - end_) throw std::runtime_error("a chunk grew");
+      std::byte* const to = stored_.data() + end_;
+      if (length > 0) std::memcpy(to, part.bytes.data(), length);
+      part.bytes = {to, length};
+      end_ += length;
+    }
   }
   phases.note("codec_cpu", thread_seconds() - before);
   phases.mark("encode");
   PosixFile file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  file.write_all(0, {stored_.data(), end});
+  file.write_all(0, {stored_.data(), end_});
   file.close();
   phases.mark("pwrite");
 }
@@ -118,16 +125,14 @@ void CodecLimitWorkload::prepare_read() {
 }
 
 void CodecLimitWorkload::read(const std::string& path, MPI_Info /*info*/, Phases& phases) {
-  const std::size_t end = chunks_.back().stored + chunks_.back().length;
   PosixFile file(path, O_RDONLY);
-  file.read_all(0, {stored_.data(), end});
+  file.read_all(0, {stored_.data(), end_});
   file.close();
   phases.mark("pread");
   const double before = thread_seconds();
   for (const Chunk& chunk : chunks_) {
     const auto bytes = static_cast<std::size_t>(chunk.info.bytes());
-    pipelines_[chunk.pipeline].decode(chunk.info, {stored_.data() + chunk.stored, chunk.length},
-                                      chunk.skipped, {decoded_.data() + chunk.at, bytes},
+    pipelines_[chunk.pipeline].decode(chunk.info, chunk.parts, {decoded_.data() + chunk.at, bytes},
                                       workspace_);
   }
   phases.note("codec_cpu", thread_seconds() - before);
@@ -136,7 +141,14 @@ void CodecLimitWorkload::read(const std::string& path, MPI_Info /*info*/, Phases
 
 std::int64_t CodecLimitWorkload::verify() {
   std::int64_t wrong = 0;
-  for (std::size_t k = 0; k < raw_.size(); ++k) wrong += raw_[k] != decoded_[k];
+  std::vector<std::byte> was, is;
+  for (const Chunk& chunk : chunks_) {
+    const auto bytes = static_cast<std::size_t>(chunk.info.bytes()), width = size_of(chunk.element);
+    was.assign(raw_.data() + chunk.at, raw_.data() + chunk.at + bytes);
+    is.assign(decoded_.data() + chunk.at, decoded_.data() + chunk.at + bytes);
+    for (auto* data : {&was, &is}) swap_external(data->data(), bytes / width, width);
+    wrong += count_beyond(was, is, chunk.element, pattern_->bound());
+  }
   return wrong;
 }
 

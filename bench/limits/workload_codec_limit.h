@@ -39,10 +39,9 @@ class CodecLimitWorkload final : public Workload {
   struct Chunk {
     std::size_t pipeline = 0;  // index: one a variable
     ChunkInfo info;
-    std::size_t at = 0;      // in raw_
-    std::size_t stored = 0;  // in the file
-    std::size_t length = 0;  // stored bytes
-    std::uint32_t skipped = 0;
+    std::size_t at = 0;  // in raw_
+    Element element = Element::Float;
+    std::vector<EncodedChunk> parts;  // views of stored_
   };
 
   void add_chunk(std::size_t variable, const Box& box);
@@ -52,8 +51,9 @@ class CodecLimitWorkload final : public Workload {
   std::string codec_;
   std::vector<Pipeline> pipelines_;
   std::vector<Chunk> chunks_;
-  std::vector<std::byte> raw_;      // all chunks in external form, one after the other
-  std::vector<std::byte> stored_;   // as in the file
+  std::vector<std::byte> raw_;     // all chunks in external form, one after the other
+  std::vector<std::byte> stored_;  // as in the file, up to end_
+  std::size_t end_ = 0;
   std::vector<std::byte> decoded_;  // like raw_, from the file
   CodecWorkspace workspace_;
   Amounts amounts_;

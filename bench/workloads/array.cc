@@ -1,6 +1,8 @@
 #include "workloads/array.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -38,6 +40,34 @@ std::vector<Box> ArrayVariable::chunks() const {
     for (MPI_Offset k = 0; k < n; ++k, ++index.back()) add(index);
   });
   return out;
+}
+
+std::int64_t count_beyond(std::span<const std::byte> a, std::span<const std::byte> b, Element type,
+                          double bound) {
+  if (std::equal(a.begin(), a.end(), b.begin(), b.end())) return 0;
+  std::int64_t beyond = 0;
+  const auto count = [&]<typename T>(T) {
+    for (std::size_t at = 0; at < a.size(); at += sizeof(T)) {
+      T x{}, y{};
+      std::memcpy(&x, a.data() + at, sizeof x);
+      std::memcpy(&y, b.data() + at, sizeof y);
+      const bool same = std::memcmp(&x, &y, sizeof x) == 0;
+      const double apart = std::abs(static_cast<double>(x) - static_cast<double>(y));
+      beyond += !same && !(bound > 0 && apart <= bound);
+    }
+  };
+  switch (type) {
+    case Element::Int:
+      count(std::int32_t{});
+      break;
+    case Element::Float:
+      count(float{});
+      break;
+    case Element::Double:
+      count(double{});
+      break;
+  }
+  return beyond;
 }
 
 MPI_Offset pieces_of(const Box& box, std::span<const MPI_Offset> shape) {

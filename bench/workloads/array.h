@@ -54,7 +54,13 @@ class ArrayPattern {
   /// Writes the values of `box`, row-major, in the memory form of the variable's type, to `out`.
   /// A value depends on the indices of its element and on nothing else.
   virtual void fill(std::size_t variable, const Box& box, std::byte* out) const = 0;
+  /// How far values that are read back may be from these.
+  virtual double bound() const { return 0; }
 };
+
+/// How many of two arrays' elements are farther apart; with bound 0 those of other bits.
+std::int64_t count_beyond(std::span<const std::byte> a, std::span<const std::byte> b, Element type,
+                          double bound);
 
 /// Calls visit(indices of the first element, row of T at `out`, length) for each row of `box`, that
 /// is for each run of it along the fastest dimension.

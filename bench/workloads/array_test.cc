@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <map>
+#include <numeric>
 
 #include "workloads/arrays_checkerboard.h"
+#include "workloads/arrays_field.h"
 #include "workloads/arrays_flash.h"
 #include "workloads/arrays_pandana.h"
 
@@ -133,6 +138,38 @@ TEST(Flash, blocks_and_chunks_cover_the_variables) {
     expect_cover(pattern, ranks);
     expect_same_values_in_chunks_and_whole(pattern);
   }
+}
+
+TEST(Field, repeats_its_numbers_and_counts_those_beyond_the_bound) {
+  const std::string file = ::testing::TempDir() + "forebay_bench_field";
+  std::vector<double> numbers(2 * 3 * 5);
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(numbers.data()), std::ssize(numbers) * 8);
+  const FieldOptions options{.file = file, .shape = {2, 3, 5}, .edge = 9, .chunk_edge = 4};
+  for (const int ranks : {1, 4, 11}) {
+    const FieldPattern pattern(options, ranks);
+    expect_cover(pattern, ranks);
+    expect_same_values_in_chunks_and_whole(pattern);
+  }
+  const FieldPattern pattern(options, 1);
+  std::vector<double> all(9 * 9 * 9);
+  pattern.fill(0, pattern.block(0, 0), reinterpret_cast<std::byte*>(all.data()));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    ASSERT_EQ(all[i], numbers[(i / 81 % 2 * 3 + i / 9 % 9 % 3) * 5 + i % 9 % 5]) << i;
+  auto other = all;
+  other[3] += 0.25;
+  other[70] -= 0.5;
+  other[700] = std::numeric_limits<double>::quiet_NaN();
+  const auto beyond = [&](double bound) {
+    return count_beyond(std::as_bytes(std::span(all)), std::as_bytes(std::span(other)),
+                        Element::Double, bound);
+  };
+  EXPECT_EQ(beyond(0), 3);
+  EXPECT_EQ(beyond(0.25), 2);
+  EXPECT_EQ(beyond(0.5), 1);
+  EXPECT_THROW(FieldPattern({.file = file, .shape = {2, 3, 6}}, 1), std::runtime_error);
+  std::filesystem::remove(file);
 }
 
 TEST(Pandana, there_are_108_variables_over_three_decades) {

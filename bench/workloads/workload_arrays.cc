@@ -1,7 +1,6 @@
 #include "workloads/workload_arrays.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace forebay::bench {
 namespace {
@@ -98,13 +97,10 @@ std::int64_t ArrayWorkload::verify() {
   std::vector<std::byte> expected;
   const Buffer& buffer = read_.mode == ReadBack::Own ? own_ : other_;
   for (const ArrayBlock& block : buffer.blocks) {
-    const std::size_t width = size_of(buffer.variables[block.variable].type);
     expected.resize(size_of_block(block, buffer.variables));
     pattern_->fill(buffer.of_pattern[block.variable], block.box, expected.data());
-    if (std::equal(expected.begin(), expected.end(), block.data)) continue;
-    for (std::size_t at = 0; at < expected.size(); at += width) {
-      wrong += std::memcmp(expected.data() + at, block.data + at, width) != 0;
-    }
+    wrong += count_beyond(expected, {block.data, expected.size()},
+                          buffer.variables[block.variable].type, pattern_->bound());
   }
   return wrong;
 }

@@ -40,27 +40,15 @@ fetch_fields() {
   mv "$work/source" "$fields" && rm -rf "$work"
 }
 
-# bench_patches [options of bench/fields/against_hdf5.py]: both fields, in memory and on the disk.
+# bench_patches [options of bench/driver/run.py]: both fields, in memory and on the disk.
 bench_patches() {
-  local field dir
   provide_peers
   provide_fields
   provide_hdf5
-  provide_h5py_itself
-  python_environment
-  python_install python
-  configure release
+  configure release "-DHDF5_ROOT=$hdf5_prefix" -UFOREBAY_BENCH_HDF5_INCLUDE -UFOREBAY_BENCH_HDF5_LIBRARY
   build release
-  mkdir -p "$root/build/bench_patches"
-  for dir in /dev/shm "$root/build/bench_patches"; do
-    for field in density wmag; do
-      say "patches: $field, $dir"
-      "$python_venv/bin/python" -B "$root/bench/fields/against_hdf5.py" --field "$field" --dir "$dir" --fields "$fields" \
-        --hdf5-python "$h5py_venv/bin/python" --plugins "$("$peers_venv/bin/python" -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')" \
-        --library "$root/build/release/libforebay.so" --limit "$root/build/release/bench/forebay-patch-limit" "$@"
-      rm -f "$dir/hdf5.h5" "$dir/chunked.nc" "$dir/patches.nc"
-    done
-  done
+  HDF5_PLUGIN_PATH=$("$peers_venv/bin/python" -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)') \
+    bench_run density wmag --fields "$fields" --ranks 4,16 --modules romio321 "$@"
 }
 
 # bench_patches_python [options of bench/fields/against_peers.py]

@@ -335,6 +335,11 @@ class Patch {
 
  private:
   const T* fill() const { return fill_ ? &*fill_ : nullptr; }
+  const T* exact(int level) {
+    return level == 0 ? values_ : std::as_const(room_.levels[index(level)]).begin();
+  }
+  std::span<const T> exact_values(int level) { return {exact(level), size(level)}; }
+  std::span<T> changed_values();
   std::size_t size(int level) const { return wavelet::elements(boxes_[index(level)]); }
   static std::size_t index(int level) { return static_cast<std::size_t>(level); }
   static double power(int exponent) { return std::ldexp(1.0, exponent); }
@@ -386,6 +391,7 @@ class Patch {
   Room<T>& room_;
   std::vector<Box> boxes_;  // by level
   std::optional<T> fill_;
+  const T* values_ = nullptr;  // exact ones of level 0: those that are encoded, or in the room
 };
 
 // Loops of value_loops, for processors with AVX2 and for others.
@@ -453,8 +459,7 @@ void Patch<T>::transform() {
     auto& stacked = room_.details[index(k)];
     smooth.resize(wavelet::elements(wavelet::smooth_of(box)));
     stacked.resize(details.size());
-    wavelet::split<T>(std::as_const(room_.levels[index(k)]).begin(), box,
-                      kinds(k, smooth.data(), stacked.data()), room_.scratch.data());
+    wavelet::split<T>(exact(k), box, kinds(k, smooth.data(), stacked.data()), room_.scratch.data());
     details.pad(stacked.data());
   }
 }
@@ -519,9 +524,8 @@ typename Patch<T>::Attempt Patch<T>::attempt(int exponent, double enough, bool k
     const bool any =
         compress(room_.details[index(k)], room_.largest[index(k)], shape_of(details.stacked),
                  power(exponent - k), room_.trial[index(levels_ - k)], room_.stacked);
-    const auto& exact = std::as_const(room_.levels[index(k)]);
     made.details |= any;
-    made.error = std::max(made.error, refine(k, any, exact.begin(), enough, keeps || k > 0));
+    made.error = std::max(made.error, refine(k, any, exact(k), enough, keeps || k > 0));
   }
   return made;
 }
@@ -530,7 +534,7 @@ typename Patch<T>::Attempt Patch<T>::attempt(int exponent, double enough, bool k
 template <typename T>
 bool Patch<T>::is_coarsest_small() const {
   constexpr std::size_t many = 64;
-  return many * room_.levels[index(levels_)].size() <= room_.levels[0].size();
+  return many * size(levels_) <= size(0);
 }
 
 // The largest τ that keeps the bound, and its error. Nothing: none does.
@@ -570,6 +574,18 @@ std::optional<double> Patch<T>::bound_of(const CodecStage* cuts, double range) c
                   std::numeric_limits<double>::max());
 }
 
+// What is encoded is not ours to change.
+template <typename T>
+std::span<T> Patch<T>::changed_values() {
+  auto& own = room_.levels[0];
+  if (values_ != own.data()) {
+    own.resize(size(0));
+    std::copy_n(values_, size(0), own.data());
+    values_ = own.data();
+  }
+  return {own.data(), size(0)};
+}
+
 template <typename T>
 void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
                       const Pipeline& residuals, std::span<EncodedChunk> parts) {
@@ -583,24 +599,34 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
     for (std::size_t p = 0; p < parts.size(); ++p) parts[p] = {room_.parts[p], 0};
   };
   const bool tells_bound = cuts != nullptr && cuts->wants_range();
+  const int swap = chunk_.native ? static_cast<int>(sizeof(T)) : 1;
   if (std::memcmp(raw.data(), raw.data() + sizeof(T), raw.size() - sizeof(T)) == 0) {
+    std::array<std::byte, sizeof(T)> value;
+    copy_swapped(value.data(), raw.data(), value.size(), swap);
     head.kind = Kind::constant;
     head.whole = true;
     if (tells_bound) head.bound = bound_of(cuts, 0);
-    if (tells_bound && std::ranges::equal(raw.first(sizeof(T)), chunk_.fill))
+    if (tells_bound && std::ranges::equal(value, chunk_.fill))
       head.bound = std::numeric_limits<double>::infinity();
     print(head, room_.parts[0]);
-    put(room_.parts[0], raw.first(sizeof(T)));
+    put(room_.parts[0], value);
     return point();
   }
   room_.levels.resize(index(levels_) + 1);
-  auto& values = room_.levels[0];
-  values.resize(n);
-  copy_swapped(reinterpret_cast<std::byte*>(values.data()), raw.data(), raw.size(), sizeof(T));
+  if (chunk_.native && reinterpret_cast<std::uintptr_t>(raw.data()) % alignof(T) == 0) {
+    values_ = reinterpret_cast<const T*>(raw.data());
+  } else {
+    auto& own = room_.levels[0];
+    own.resize(n);
+    copy_swapped(reinterpret_cast<std::byte*>(own.data()), raw.data(), raw.size(),
+                 chunk_.native ? 1 : static_cast<int>(sizeof(T)));
+    values_ = own.data();
+  }
+  const auto values = exact_values(0);
   T least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::lowest();
   // Most patches have nothing missing: one look tells. What a fill value is equal to is looked at.
-  const bool masked = !range(values, fill(), least, most) &&
-                      find_missing(std::span<const T>(values), fill(), room_.mask) > 0;
+  const bool masked =
+      !range(values, fill(), least, most) && find_missing(values, fill(), room_.mask) > 0;
   head.whole = !masked;
   if (masked) {
     least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::lowest();
@@ -617,7 +643,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   if (any && most < tiny && least > -tiny) head.scale = Scale::up;
   const T scale = static_cast<T>(power(head.scale));
   if (head.scale != Scale::none)
-    for (T& v : values) v *= scale;
+    for (T& v : changed_values()) v *= scale;
   // Halves, or the range of all numbers would not be one.
   const double range =
       any ? 2 * std::min(static_cast<double>(most) / 2 - static_cast<double>(least) / 2,
@@ -627,9 +653,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
       chunk_.cut && masked && std::ranges::find(room_.mask, Missing::fill) != room_.mask.end();
   const auto bound = bound_of(cuts, range);
   if (tells_bound) head.bound = any ? bound : std::numeric_limits<double>::infinity();
-  if (masked)
-    fill_in(std::span<T>(values.data(), values.size()), boxes_[0],
-            std::span<const Missing>(room_.mask));
+  if (masked) fill_in(changed_values(), boxes_[0], std::span<const Missing>(room_.mask));
   transform();
   room_.largest.resize(index(levels_));
   for (int k = 0; k < levels_; ++k) {
@@ -657,7 +681,7 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   if (scaled_left > 0 && !waits) error = search(scaled_left, head.exponent);
   if (!error) {
     head.kind = Kind::exact;
-    const double from = range > 0 ? range * power(head.scale) : largest(values);
+    const double from = range > 0 ? range * power(head.scale) : largest(exact_values(0));
     head.exponent = most_exponent;
     if (from > 0) head.exponent = std::ilogb(from) - exact_below_range;
     // Coarser levels keep the bound, too, but for rounding.
@@ -671,7 +695,9 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   print_parts(head, masked, parts);
   if (head.kind == Kind::exact) {
     unscale(head.scale);
-    print_residuals(raw, residuals, room_.parts.back());
+    std::vector<std::byte> external(chunk_.native ? raw.size() : 0);
+    copy_swapped(external.data(), raw.data(), external.size(), sizeof(T));
+    print_residuals(chunk_.native ? external : raw, residuals, room_.parts.back());
   }
   point();
 }

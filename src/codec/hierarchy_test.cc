@@ -59,6 +59,22 @@ struct Coded {
     pipeline.encode(info, raw, encoded, workspace);
     for (const EncodedChunk& part : encoded)
       parts.emplace_back(part.bytes.begin(), part.bytes.end());
+    expect_same_of_native();
+  }
+  /// Elements in the machine's order, which need not be aligned, become the same and stay.
+  void expect_same_of_native() {
+    ChunkInfo its = info;
+    its.native = true;
+    for (const std::size_t off : {0, 3}) {
+      std::vector<std::byte> memory(raw.size() + off);
+      copy_swapped(memory.data() + off, raw.data(), raw.size(), sizeof(T));
+      const auto before = memory;
+      std::vector<EncodedChunk> encoded(parts.size());
+      pipeline.encode(its, std::span(memory).subspan(off), encoded, workspace);
+      for (std::size_t p = 0; p < parts.size(); ++p)
+        EXPECT_TRUE(std::ranges::equal(encoded[p].bytes, parts[p])) << "part " << p;
+      EXPECT_EQ(memory, before);
+    }
   }
   Coded(const Coded&) = delete;
   Coded& operator=(const Coded&) = delete;

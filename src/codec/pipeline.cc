@@ -61,10 +61,6 @@ double share_left(Kind kind) { return kind == Kind::shuffle ? 1.0 : 0.5; }
 
 constexpr double work_of_no_stage = 0.02;
 
-void require_external(const ChunkInfo& chunk) {
-  if (chunk.native) throw Error(Errc::einternal, "a hierarchy of elements in native order");
-}
-
 // External elements to those that are wanted; perhaps in place.
 void copy_out(const ChunkInfo& chunk, std::span<const std::byte> from, std::span<std::byte> to) {
   if (chunk.native)
@@ -144,6 +140,10 @@ bool Pipeline::lossy() const {
   return std::any_of(stages_.begin(), stages_.end(), [](const auto& s) { return s->lossy(); });
 }
 
+bool Pipeline::takes_native() const {
+  return levels_ || (!stages_.empty() && stages_[0]->takes_native());
+}
+
 Pipeline Pipeline::for_type(Type type) const {
   Pipeline fitting;
   for (const auto& stage : stages_) {
@@ -211,17 +211,14 @@ double Pipeline::decode_work() const {
 
 void Pipeline::encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
                       std::span<EncodedChunk> parts, CodecWorkspace& workspace) const {
-  if (levels_) {
-    require_external(chunk);
-    return levels_->encode(chunk, raw, parts, workspace.state());
-  }
+  if (levels_) return levels_->encode(chunk, raw, parts, workspace.state());
   parts[0] = encode(chunk, raw, workspace);
 }
 
 std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
                                        std::span<std::byte> raw, CodecWorkspace& workspace) const {
   if (levels_) {
-    require_external(chunk);
+    if (chunk.native) throw Error(Errc::einternal, "a hierarchy of elements in native order");
     return levels_->decode(chunk, parts, raw, workspace.state());
   }
   return decode(chunk, parts[0].bytes, parts[0].skipped, raw, workspace);

@@ -46,7 +46,7 @@ struct ChunkInfo {
   /// put.
   std::optional<double> cut = {};
   /// Elements come, and are wanted back, in the machine's own order. What is stored is the same.
-  /// Not for hierarchies.
+  /// Hierarchies are given back in external form alone.
   bool native = false;
 
   Count elements() const;
@@ -93,6 +93,8 @@ class Pipeline {
   const std::string& text() const { return text_; }
   bool empty() const { return stages_.empty(); }
   bool lossy() const;  ///< some stage may change values (within its bound)
+  /// Encoding begins with elements in the machine's order: those in external form are copied first.
+  bool takes_native() const;
   std::size_t size() const { return stages_.size(); }
 
   /// The pipeline for elements of a type: without those stages that the type cannot go through

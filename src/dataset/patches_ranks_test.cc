@@ -265,6 +265,65 @@ TEST(Patches, keep_their_bound_however_often_parts_are_put) {
   }
 }
 
+// Lossy codecs take elements in the machine's order: those that come converted, in external form,
+// by messages, or stand for none, beside others. What is stored depends on the values alone.
+TEST(Patches, lossy_ones_are_the_same_in_whatever_form_their_values_come) {
+  constexpr std::array<Count, 3> shape{24, 16, 40};
+  constexpr Count put = 13;  // planes: cuts patches in two
+  const auto value = [](Count k, Count j, Count l) {
+    return static_cast<float>(std::sin(0.3 * static_cast<double>(k)) * static_cast<double>(j) +
+                              0.01 * static_cast<double>(l));
+  };
+  for (const char* layout : {"patches", "chunked"})
+    for (const char* codec : {"zfp:accuracy=0.01", "zfp:relative=1e-3"}) {
+      std::vector<std::vector<float>> found;
+      for (const int ranks : {1, 3}) {
+        const std::string path = path_of("forms");
+        auto chosen = hints(codec, "level");
+        chosen["layout"] = layout;
+        run_as_threads(ranks, [&](const Comm& comm) {
+          auto ds = Dataset::create(comm, path, 5, false, chosen);
+          std::array<DimId, 3> dims{};
+          for (std::size_t d = 0; d < 3; ++d)
+            dims[d] = ds->def_dim(std::string(1, "zyx"[d]), shape[d]);
+          const VarId v = ds->def_var("v", Type::float32, dims);
+          const std::array<Count, 3> same_chunk{8, 8, 8};
+          if (std::string(layout) == "chunked") ds->set_chunk(v, same_chunk);
+          ds->enddef();
+          const Count first = put * comm.rank() / ranks, last = put * (comm.rank() + 1) / ranks;
+          std::vector<float> floats;
+          std::vector<double> doubles;
+          const auto fill = [&](auto& data) {
+            std::vector<Request> one;
+            one.push_back(
+                request(v, true, data, {first, 0, 0}, {last - first, shape[1], shape[2]}));
+            std::size_t i = 0;
+            for (Count k = first; k < last; ++k)
+              for (Count j = 0; j < shape[1]; ++j)
+                for (Count l = 0; l < shape[2]; ++l) data[i++] = value(k, j, l);
+            ds->execute(one, true);
+          };
+          comm.rank() == 1 ? fill(doubles) : fill(floats);
+          ds->close();
+        });
+        auto ds = Dataset::open(Comm(), path, false, {});
+        found.push_back(level_of<float>(*ds, 0, 0, true));
+        ds->close();
+        std::filesystem::remove(path);
+      }
+      EXPECT_EQ(found[0], found[1]) << layout << " " << codec;
+      std::size_t i = 0;
+      for (Count k = 0; k < shape[0]; ++k)
+        for (Count j = 0; j < shape[1]; ++j)
+          for (Count l = 0; l < shape[2]; ++l, ++i) {
+            if (k < put)
+              ASSERT_NEAR(found[0][i], value(k, j, l), 0.031) << layout << " " << codec << " " << i;
+            else
+              ASSERT_EQ(found[0][i], 9.9692099683868690e+36F) << layout << " " << codec << " " << i;
+          }
+    }
+}
+
 // Each rank owns as many patches as any other, but for one.
 TEST(Patches, are_dealt_out_evenly) {
   const std::string path = path_of("even");

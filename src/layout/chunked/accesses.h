@@ -44,7 +44,8 @@ struct PlannedChunk {
 
   std::int64_t flags = 0;  ///< or of those of its accesses
   Rank owner = 0;
-  bool shared = true;  ///< its buffer is in the node's memory; otherwise only its owner touches it
+  bool shared = true;   ///< its buffer is in the node's memory; otherwise only its owner touches it
+  bool native = false;  ///< in its buffer elements are in the machine's order
   std::uint32_t round = 0;
   std::size_t buffer = 0;  ///< where its bytes are in its owner's node's memory during its round
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/attempt.h"
+#include "base/byteorder.h"
 #include "comm/agree.h"
 #include "layout/chunked/balance.h"
 #include "layout/chunked/chunked.h"
@@ -25,6 +26,11 @@ struct Told {
   std::uint64_t hash = 0;
   std::uint64_t skipped = 0;
 };
+
+/// From external form to what is encoded.
+void turn(const PlannedChunk& c, Type type, std::span<std::byte> raw) {
+  if (c.native) copy_swapped(raw.data(), raw.data(), raw.size(), size_of(type));
+}
 
 /// Writes extents of one file or several while its caller goes on, if the transports allow.
 class WriteBehind {
@@ -164,6 +170,9 @@ void ChunkedLayout::plan(Operation& op, bool write) {
     // Put together from what is there already, where its owner's node shares it.
     const bool merges = write && !(c.flags & covers_chunk) && first_entry(c.var, c.id).present();
     c.shared = c.shared || merges;
+    // The cache of chunks, which gets no lossy ones, has them in external form.
+    const Pipeline& pipeline = coding(c.var).pipeline;
+    c.native = write && pipeline.lossy() && pipeline.takes_native();
     op.merges_unpublished |= merges && first_entry(c.var, c.id).birth > store_.generation();
   }
 
@@ -334,6 +343,11 @@ void ChunkedLayout::prepare_buffers(Operation& op, std::span<const std::uint32_t
     its.range =
         range_of_values(v.type, {team().buffer(c), static_cast<std::size_t>(c.bytes)}, v.fill);
   }
+  for (const std::uint32_t i : own) {
+    const PlannedChunk& c = op.chunks[i];
+    if (c.shared && !(c.flags & covers_chunk))
+      turn(c, coding(c.var).type, {team().buffer(c), static_cast<std::size_t>(c.bytes)});
+  }
 }
 
 // What the values of a chunk are coded by.
@@ -341,6 +355,7 @@ ChunkInfo ChunkedLayout::info_of(const Operation& op, std::uint32_t chunk,
                                  const ValueRanges& ranges) {
   const PlannedChunk& c = op.chunks[chunk];
   ChunkInfo info = coding(c.var).info(c.id);
+  info.native = c.native;
   info.range = ranges.of(c.var);
   if (const auto kept = op.kept.find(chunk); kept != op.kept.end()) {
     info.bound = kept->second.bound;
@@ -438,10 +453,13 @@ std::span<const std::byte> ChunkedLayout::collect(Operation& op, std::uint32_t c
   const PlannedChunk& c = op.chunks[chunk];
   const VariableCoding& v = coding(c.var);
   const std::span<std::byte> raw = slot.chunk(c.bytes);
-  if (!(c.flags & covers_chunk)) fill_chunk(v.fill, raw);
+  if (!(c.flags & covers_chunk)) {
+    fill_chunk(v.fill, raw);
+    turn(c, v.type, raw);
+  }
   for (const Touch& t : op.touches_of(chunk)) {
     const Request& r = op.requests[t.request];
-    put_pieces(ChunkPieces(v.grid, r, t.id, op.finder.positions(r)), r, raw.data());
+    put_pieces(ChunkPieces(v.grid, r, t.id, op.finder.positions(r)), r, c.native, raw.data());
   }
   return raw;
 }

@@ -44,6 +44,12 @@ Count append_heads(std::vector<std::byte>& to, std::uint32_t chunk, const ChunkP
   return bytes;
 }
 
+/// The width to reverse between a request's memory and a chunk.
+int swap_into(bool native, const Request& r) {
+  if (!native) return r.swap;
+  return r.swap == 1 ? r.element_size : 1;
+}
+
 /// A look takes as long as several meetings, and each file asks, of many small ones a second. Where
 /// little is left it counts what the file before has taken.
 std::optional<std::uint64_t> memory_lately() {
@@ -61,9 +67,10 @@ std::optional<std::uint64_t> memory_lately() {
 
 }  // namespace
 
-void put_pieces(const ChunkPieces& pieces, const Request& r, std::byte* chunk) {
+void put_pieces(const ChunkPieces& pieces, const Request& r, bool native, std::byte* chunk) {
+  const int swap = swap_into(native, r);
   pieces.for_each([&](const ChunkPiece& p) {
-    copy_swapped_range(chunk + p.position, r.packed, p.memory, p.length, r.swap);
+    copy_swapped_range(chunk + p.position, r.packed, p.memory, p.length, swap);
   });
 }
 
@@ -172,7 +179,7 @@ void Team::scatter(Operation& op, std::uint32_t round, const GridOf& grid) {
     StepTimer timer(report_, Step::pack);
     for_each_touch(op, round, true, [&](const Touch& t, const PlannedChunk& c) {
       const Request& r = op.requests[t.request];
-      put_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, buffer(c));
+      put_pieces(ChunkPieces(grid(t.var), r, t.id, op.finder.positions(r)), r, c.native, buffer(c));
     });
     if (room_.size() == 1) return;
     auto to = one_for_each_rank();
@@ -184,7 +191,8 @@ void Team::scatter(Operation& op, std::uint32_t round, const GridOf& grid) {
       std::size_t at = message.size();
       message.resize(at + bytes);
       pieces.for_each([&](const ChunkPiece& p) {
-        copy_swapped_range(message.data() + at, r.packed, p.memory, p.length, r.swap);
+        copy_swapped_range(message.data() + at, r.packed, p.memory, p.length,
+                           swap_into(c.native, r));
         at += static_cast<std::size_t>(p.length);
       });
     });

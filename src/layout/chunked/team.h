@@ -20,8 +20,9 @@
 
 namespace forebay::chunked {
 
-/// Copies a request's pieces of a chunk from the request's memory to the chunk.
-void put_pieces(const ChunkPieces& pieces, const Request& request, std::byte* chunk);
+/// Copies a request's pieces of a chunk from the request's memory to the chunk, whose elements are
+/// in external form or `native`.
+void put_pieces(const ChunkPieces& pieces, const Request& request, bool native, std::byte* chunk);
 
 class Team {
  public:
