@@ -48,7 +48,7 @@ class Checker {
                               "whole)");
     for (std::size_t v = 0; v < file_.variables().size(); ++v)
       if (!wanted_ || is_wanted(file_.variables()[v]))
-        for (const std::uint32_t step : file_.variables()[v].steps) check_step(v, step);
+        for (const std::uint32_t step : file_.variables()[v].steps.numbers()) check_step(v, step);
     return std::move(check_);
   }
 
