@@ -120,7 +120,8 @@ FOREBAY_EXPORT extern int forebay_inq_statistics(int file, const char* name, int
  * them, not of a sample), by the index alone: of variables with characteristics="mean". `count` is
  * -1 where the index does not tell, as of other variables, of blocks of 2^32 values and more, and
  * in netCDF files; `mean` and `deviation` (either may be NULL) are left as they are then, and where
- * it is 0. The deviation is infinite where the sum of squares is no double. */
+ * it is 0. The deviation is infinite where the sum of squares is no double, and lost in these sums
+ * where it is less than some 1e-7 of the mean. */
 FOREBAY_EXPORT extern int forebay_inq_moments(int file, const char* name, int64_t step,
                                               int64_t* count, double* mean, double* deviation);
 

@@ -153,6 +153,13 @@ void GroupFile::complete(const GroupVariable& v, bp::Shape& at) const {
                   "look at the scalars that its dimensions and offsets name");
     }
   }
+  if (std::find(at.shape.begin(), at.shape.end(), 0) == at.shape.end()) {
+    Count bytes = size_of(v.type);
+    for (const Count extent : at.shape)
+      if (__builtin_mul_overflow(bytes, extent, &bytes))
+        throw Error(Errc::evarsize, me() + ": all of the array has more than 2^63 bytes",
+                    "look at its global dimensions");
+  }
   if (v.joined) {
     at.shape = at.count;
     at.shape[static_cast<std::size_t>(*v.joined)] = bp::joined;

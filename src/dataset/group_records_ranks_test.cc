@@ -232,7 +232,12 @@ TEST_F(GroupRecords, a_step_that_does_not_fit_is_refused_and_the_next_one_is_wri
     // One rank's error is its own, and the step of the others whole.
     if (comm.rank() == 2) {
       const std::int64_t n = 3, at = 1, two = 2;
+      const std::int64_t huge = std::int64_t{1} << 61;  // elements, and more than 2^63 bytes
       const std::int32_t values[2] = {7, 7};
+      EXPECT_EQ(code_of([&] {
+                  file->write_box("T", {&huge, &at, &two}, values, false);
+                }),
+                Errc::evarsize);
       EXPECT_EQ(code_of([&] { file->write_box("T", {&n, &at, &two}, values, false); }), Errc::ok);
       EXPECT_EQ(code_of([&] {
                   file->write_box("T", {&two, &at, &at}, values, false);

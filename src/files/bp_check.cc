@@ -48,7 +48,7 @@ class Checker {
                               "whole)");
     for (std::size_t v = 0; v < file_.variables().size(); ++v)
       if (!wanted_ || is_wanted(file_.variables()[v]))
-        for (const std::uint32_t step : file_.variables()[v].steps) check_step(v, step);
+        for (const std::uint32_t step : file_.variables()[v].steps.numbers()) check_step(v, step);
     return std::move(check_);
   }
 
@@ -108,8 +108,9 @@ class Checker {
 
   void check_block(std::size_t v, std::size_t step, const bp::Block& block, const std::string& me) {
     const std::string data = file_.data_path(block.file);
-    const auto [known, is_new] = ends_.emplace(data, 0);
-    if (is_new) known->second = File(data, false, 0, report_).size();
+    auto known = ends_.find(data);
+    if (known == ends_.end())
+      known = ends_.emplace(data, File(data, false, 0, report_).size()).first;
     if (block.bytes > 0 && block.bytes > known->second - block.payload)
       throw Error(Errc::etrunc, data + " ends before a block's values");
     if (!values_ || block.bytes == 0) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -178,8 +179,9 @@ std::vector<DimId> BpSource::dimensions(const std::string& variable,
 // Where not all steps have the variable an attribute says which.
 DimId BpSource::step_dimension(const StoredVariable& variable, std::vector<Attribute>& attributes) {
   if (variable.steps.size() < reader_.steps()) {
-    attributes.push_back(
-        terms::number_attribute("bp_steps", {variable.steps.begin(), variable.steps.end()}));
+    std::vector<std::int64_t> numbers;
+    std::ranges::copy(variable.steps.numbers(), std::back_inserter(numbers));
+    attributes.push_back(terms::number_attribute("bp_steps", numbers));
     return dimension_of(terms::name_of(variable.variable.name) + "_step",
                         std::ssize(variable.steps));
   }
@@ -223,7 +225,7 @@ std::optional<std::vector<Count>> BpSource::shape_of(std::size_t v, View& view) 
   std::optional<std::vector<Count>> whole;
   bool varies = false, fits = true;
   view.begins = {0};
-  for (const std::uint32_t step : variable.steps) {
+  for (const std::uint32_t step : variable.steps.numbers()) {
     std::vector<Count> shape = reader_.array(v, step).shape;
     view.begins.push_back(view.begins.back());
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
@@ -337,7 +339,7 @@ void BpSource::each_step(const View& view, const Subarray& selection, F&& f) con
   const Subarray rest = without_first(selection);
   const Count stride = selection.stride.empty() ? 1 : selection.stride[0];
   for (Count n = 0; n < selection.count[0]; ++n)
-    f(variable.steps.at(static_cast<std::size_t>(selection.start[0] + n * stride)), rest,
+    f(variable.steps[static_cast<std::size_t>(selection.start[0] + n * stride)], rest,
       n * rest.elements());
 }
 

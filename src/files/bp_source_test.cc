@@ -334,6 +334,16 @@ TEST_F(BpSourceTest, blocks_are_checked_in_parts) {
   EXPECT_EQ(check_bp(path_.string(), true).notes.size(), 1U);
 }
 
+TEST_F(BpSourceTest, a_data_file_that_is_gone_is_told_of_each_step) {
+  const bp::MadeStep step{{{T, {block({{3}, {0}, {3}}, 0)}}}, {}};
+  make({step, step});
+  fs::remove(path_ / "data.0");
+  const BpCheck found = check_bp(path_.string(), false);
+  ASSERT_EQ(found.faults.size(), 2U);
+  for (const std::string& fault : found.faults)
+    EXPECT_NE(fault.find("No such file"), std::string::npos) << fault;
+}
+
 // A record whose step md.0 lacks is none, and that is told.
 TEST_F(BpSourceTest, steps_that_lost_their_index_are_told) {
   const bp::MadeStep step{{{T, {block({{3}, {0}, {3}}, 0)}}}, {}};

@@ -171,15 +171,14 @@ class FileScan {
       told_.step(origin_.column_major, time);
       for (; part != parts_.end() && part->time == time; ++part) {
         Known& known = known_[part->variable];
-        const auto number = static_cast<std::uint32_t>(known.number);
         if (known.number < 0) {
           known.number = told++;
-          told_.variable(known.variable, first_block(*part), part->place);
-        } else if (part->again) {
-          told_.again(number, part->place);
-        } else {
-          told_.changed(number, known.variable.type, first_block(*part), part->place);
+          told_.variable(known.variable, first_block(*part));
+        } else if (!part->again) {
+          told_.changed(static_cast<std::uint32_t>(known.number), known.variable.type,
+                        first_block(*part));
         }
+        told_.place(static_cast<std::uint32_t>(known.number), part->place);
       }
     }
   }

@@ -418,7 +418,7 @@ void BpFiles::look_through(bool column_major) {
   for (std::size_t v = 0; v < old.variables().size(); ++v) {
     const StoredVariable& variable = old.variables()[v];
     bool has_kind = !variable.without_extents;
-    for (const std::uint32_t step : variable.steps)
+    for (const std::uint32_t step : variable.steps.numbers())
       old.each_block(v, step, [&](const bp::Block& block) {
         if (!bp::may_be_global(block.at)) has_kind = true;
         if (!block.has_value && block.bytes > 0 && block.bytes > end_of(block.file) - block.payload)

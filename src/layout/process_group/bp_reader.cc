@@ -99,28 +99,17 @@ class BpReader::Taker final : public ToldTaker {
   void attribute(bp::Attribute attribute) override {
     reader_.attributes_.push_back(std::move(attribute));
   }
-  void variable(const bp::Variable& variable, const bp::Block& first,
-                const EntryPlace& place) override {
-    add(reader_.learn(variable, first), place);
+  void variable(const bp::Variable& variable, const bp::Block& first) override {
+    reader_.learn(variable, first);
   }
-  void changed(std::size_t number, bp::Type type, const bp::Block& first,
-               const EntryPlace& place) override {
-    add(reader_.learn({reader_.variables_[number].variable.name, type}, first), place);
+  void changed(std::size_t number, bp::Type type, const bp::Block& first) override {
+    reader_.learn({reader_.variables_[number].variable.name, type}, first);
   }
-  void again(std::size_t number, const EntryPlace& place) override {
-    add(reader_.variables_[number], place);
+  void places(std::size_t number, const StepPlaces::Stretch& stretch) override {
+    reader_.variables_[number].steps.append(stretch);
   }
 
  private:
-  void add(StoredVariable& variable, const EntryPlace& place) {
-    const auto step = static_cast<std::uint32_t>(reader_.steps() - 1);
-    if (!variable.steps.empty() && variable.steps.back() == step)
-      reader_.fail(Errc::ebad_file, variable.variable.name, "it is twice in the index of a step",
-                   "");
-    variable.steps.push_back(step);
-    variable.entries.push_back(place);
-  }
-
   BpReader& reader_;
 };
 
@@ -149,7 +138,7 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
 }
 
 // What the first block of a step says.
-StoredVariable& BpReader::learn(const bp::Variable& said, const bp::Block& block) {
+void BpReader::learn(const bp::Variable& said, const bp::Block& block) {
   const auto [found, is_new] = places_.emplace(said.name, variables_.size());
   const Kind kind = kind_of(block.at);
   const bool without_extents = may_be_global(block.at);
@@ -175,7 +164,6 @@ StoredVariable& BpReader::learn(const bp::Variable& said, const bp::Block& block
   variable.varies |= variable.kind == Kind::global && variable.shape != block.at.shape;
   if (variable.operation.empty()) variable.operation = block.operation;
   variable.longest_text = std::max(variable.longest_text, block.text.size());
-  return variable;
 }
 
 void BpReader::fail(Errc code, const std::string& about, const std::string& why,
@@ -185,18 +173,15 @@ void BpReader::fail(Errc code, const std::string& about, const std::string& why,
 
 std::size_t BpReader::find(std::string_view name) const { return place_of(places_, name, path_); }
 
-std::size_t BpReader::entry_of(const StoredVariable& variable, std::size_t step) const {
-  const auto found = std::lower_bound(variable.steps.begin(), variable.steps.end(), step);
-  if (found == variable.steps.end() || *found != step) {
-    if (step >= steps())
-      throw Error(Errc::einvalcoords,
-                  path_ + ": there is no step " + std::to_string(step) + " among " +
-                      std::to_string(steps()),
-                  "steps count from 0");
-    fail(Errc::einvalcoords, variable.variable.name,
-         "step " + std::to_string(step) + " does not have it", "it was not written then");
-  }
-  return static_cast<std::size_t>(found - variable.steps.begin());
+EntryPlace BpReader::entry_of(const StoredVariable& variable, std::size_t step) const {
+  if (const auto found = variable.steps.find(step)) return *found;
+  if (step >= steps())
+    throw Error(
+        Errc::einvalcoords,
+        path_ + ": there is no step " + std::to_string(step) + " among " + std::to_string(steps()),
+        "steps count from 0");
+  fail(Errc::einvalcoords, variable.variable.name,
+       "step " + std::to_string(step) + " does not have it", "it was not written then");
 }
 
 std::uint64_t BpReader::unread_steps() const {
@@ -216,7 +201,7 @@ void BpReader::each_block(std::size_t v, std::size_t step,
   if (!variable.fault.empty())
     fail(Errc::ebad_file, variable.variable.name, variable.fault,
          "read it with the program that wrote it");
-  const EntryPlace& at = variable.entries[entry_of(variable, step)];
+  const EntryPlace at = entry_of(variable, step);
   RawBytes entry(static_cast<std::size_t>(at.bytes));
   naming(metadata_->path() + ", step " + std::to_string(step) + ", " + variable.variable.name, [&] {
     if (metadata_->read_at(at.offset, entry) < entry.size())

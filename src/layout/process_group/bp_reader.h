@@ -1,8 +1,9 @@
 // Reads a BP4 directory or a BP3 file, whoever wrote it (A §III.D): which variables there are,
 // where their blocks lie, and values out of them.
 //
-// What a rank holds of the index is where the blocks of each variable are told in each step: 20
-// bytes, however many there are. They are read when they are asked for.
+// What a rank holds of the index is where the blocks of each variable are told in each step,
+// however many there are: 40 bytes for all steps that are alike. Blocks are read when they are
+// asked for.
 //
 // A file of which steps are still being written may be read: those that md.idx told of when it was
 // opened are there.
@@ -28,6 +29,7 @@
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/name_places.h"
 #include "layout/process_group/overlap.h"
+#include "layout/process_group/step_places.h"
 #include "layout/process_group/told_index.h"
 #include "storage/file.h"
 
@@ -41,11 +43,10 @@ struct StoredVariable {
   std::size_t dimensions = 0;
   /// An operator of ADIOS that the first block of a step lies behind; empty: none.
   std::string operation;
-  std::string fault;                 ///< why none of it can be read; empty: it can
-  std::size_t longest_text = 0;      ///< of a string, over all steps
-  std::vector<std::uint32_t> steps;  ///< that have it, from 0
-  std::vector<EntryPlace> entries;   ///< for each of `steps`
-  std::vector<Count> shape;          ///< of a global array, in the first of them that says one
+  std::string fault;             ///< why none of it can be read; empty: it can
+  std::size_t longest_text = 0;  ///< of a string, over all steps
+  StepPlaces steps;              ///< that have it, from 0
+  std::vector<Count> shape;      ///< of a global array, in the first of them that says one
   bool without_extents = false;  ///< all of these are 0 in all steps: it may be a global array, too
   bool varies = false;           ///< it has another one in a later step
 };
@@ -134,8 +135,8 @@ class BpReader {
 
  private:
   class Taker;
-  StoredVariable& learn(const bp::Variable& said, const bp::Block& block);
-  std::size_t entry_of(const StoredVariable& variable, std::size_t step) const;
+  void learn(const bp::Variable& said, const bp::Block& block);
+  EntryPlace entry_of(const StoredVariable& variable, std::size_t step) const;
   [[noreturn]] void fail(Errc code, const std::string& about, const std::string& why,
                          const std::string& advice) const;
   void check_numbers(const StoredVariable& variable) const;

@@ -228,7 +228,7 @@ TEST_F(BpReaderRanks, what_there_is_of_each_kind) {
     ASSERT_EQ(file.attributes().size(), 1U);
     EXPECT_EQ(file.attributes()[0].texts, std::vector<std::string>{"yes"});
     const std::size_t odd = file.find("odd"), p = file.find("p");
-    EXPECT_EQ(file.variables()[odd].steps, (std::vector<std::uint32_t>{1, 3, 5}));
+    EXPECT_TRUE(std::ranges::equal(file.variables()[odd].steps.numbers(), std::vector{1, 3, 5}));
     EXPECT_EQ(code_of(attempt_to([&] { file.array(odd, 2); })), Errc::einvalcoords);
     EXPECT_EQ(code_of(attempt_to([&] { file.array(odd, all_steps); })), Errc::einvalcoords);
     EXPECT_EQ(code_of(attempt_to([&] { (void)file.find("od"); })), Errc::enotvar);
@@ -574,7 +574,7 @@ TEST_F(BpReaderRanks, damage_is_an_error_or_shows_in_what_is_read) {
       const auto failed = attempt_to([&] {
         const BpReader file(Comm(), path_, report);
         for (std::size_t v = 0; v < file.variables().size(); ++v) {
-          for (const std::uint32_t step : file.variables()[v].steps) {
+          for (const std::uint32_t step : file.variables()[v].steps.numbers()) {
             const StoredArray& array = file.array(v, step);
             const Subarray box{std::vector<Count>(array.shape.size(), 0), array.shape, {}};
             Count elements = 1;

@@ -107,12 +107,13 @@ class Scan {
     Said said = said_by(parsed.variable(), std::move(block));
     const auto first = entry.subspan(head, parsed.at() - head);
     if (number == last_.size()) {
+      told_.variable(parsed.variable(), first);
       last_.push_back(std::move(said));
-      return told_.variable(parsed.variable(), first, place);
+    } else if (said != last_[number]) {
+      told_.changed(number, parsed.variable().type, first);
+      last_[number] = std::move(said);
     }
-    if (said == last_[number]) return told_.again(number, place);
-    last_[number] = std::move(said);
-    told_.changed(number, parsed.variable().type, first, place);
+    told_.place(number, place);
   }
 
   template <typename F>

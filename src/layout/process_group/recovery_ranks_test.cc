@@ -452,7 +452,8 @@ TEST_F(RecoveryRanks, damaged_groups_do_no_harm) {
       Report report;
       const BpReader file(Comm(), path_, report);
       for (std::size_t v = 0; v < file.variables().size(); ++v)
-        for (const std::uint32_t step : file.variables()[v].steps) (void)file.blocks(v, step);
+        for (const std::uint32_t step : file.variables()[v].steps.numbers())
+          (void)file.blocks(v, step);
     });
     if (failed) EXPECT_EQ(failed->code(), Errc::ebad_file) << at << failed->message();
     EXPECT_EQ(bytes_of("data.0"), damaged);

@@ -138,7 +138,7 @@ Searched search(const BpReader& file, const Search& asked, bool values,
     if (type == bp::Type::float32) bound.than = bound.as_float;
   }
   Searched searched;
-  for (const std::uint32_t step : variable.steps) {
+  for (const std::uint32_t step : variable.steps.numbers()) {
     ++searched.steps;
     FoundBlock found;
     found.step = step;
@@ -178,7 +178,7 @@ void each_block(const BpReader& file, std::size_t v,
                 const std::function<void(const FoundBlock&)>& f) {
   const StoredVariable& variable = file.variables().at(v);
   const bp::Type type = variable.variable.type;
-  for (const std::uint32_t step : variable.steps) {
+  for (const std::uint32_t step : variable.steps.numbers()) {
     FoundBlock found;
     found.step = step;
     file.each_block(v, step, [&](bp::Block& block) {

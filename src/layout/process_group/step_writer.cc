@@ -533,7 +533,7 @@ void StepWriter::lay_out_metadata(const Laid& step, const IndexPlan& plan, Offse
 /// The same on all ranks: whether there are so many small pieces that ranks would wait for each
 /// other's calls.
 bool StepWriter::writes_index_together(const Laid& step, const IndexPlan& plan) const {
-  constexpr std::int64_t many = 64, very_many = 512;
+  constexpr std::int64_t many = 64, very_many = 256;
   constexpr Count small = 4096;
   if (!make_io_ || comm_.size() == 1 || later_ || log_ || files_.trailing()) return false;
   const std::int64_t pieces = std::ssize(step.names) * comm_.size();

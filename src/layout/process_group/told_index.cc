@@ -12,7 +12,7 @@ namespace {
 
 constexpr Count most_attributes = Count{256} << 20;
 
-enum class Item : std::uint8_t { order, step, variable, changed, again, attribute };
+enum class Item : std::uint8_t { order, step, variable, changed, places, attribute };
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
@@ -41,12 +41,6 @@ class Told {
   std::string text() {
     const auto taken = bytes();
     return {reinterpret_cast<const char*>(taken.data()), taken.size()};
-  }
-  EntryPlace place() {
-    EntryPlace place;
-    place.offset = get<Offset>();
-    place.bytes = get<Count>();
-    return place;
   }
   bp::Attribute attribute() {
     bp::Attribute attribute;
@@ -90,33 +84,40 @@ void ToldIndex::step(bool column_major, std::uint32_t time) {
   put(Item::step);
   put(static_cast<std::uint8_t>(column_major));
   put(time);
+  ++steps_;
 }
 
-void ToldIndex::variable(const bp::Variable& variable, std::span<const std::byte> first,
-                         const EntryPlace& place) {
+void ToldIndex::variable(const bp::Variable& variable, std::span<const std::byte> first) {
   put(Item::variable);
   put(bytes_of(variable.name));
   put(variable.type);
   put(first);
-  put(place.offset);
-  put(place.bytes);
+  places_.emplace_back();
 }
 
-void ToldIndex::changed(std::uint32_t number, bp::Type type, std::span<const std::byte> first,
-                        const EntryPlace& place) {
+void ToldIndex::changed(std::uint32_t number, bp::Type type, std::span<const std::byte> first) {
   put(Item::changed);
   put(number);
   put(type);
   put(first);
-  put(place.offset);
-  put(place.bytes);
 }
 
-void ToldIndex::again(std::uint32_t number, const EntryPlace& place) {
-  put(Item::again);
-  put(number);
-  put(place.offset);
-  put(place.bytes);
+void ToldIndex::place(std::uint32_t number, const EntryPlace& place) {
+  StepPlaces& places = places_[number];
+  const std::uint32_t step = steps_ - 1;
+  if (!places.empty() && places.back() == step)
+    throw Error(Errc::ebad_file, "damaged: a variable is twice in the index of a step", "");
+  places.append(step, place);
+}
+
+std::vector<std::byte> ToldIndex::take() {
+  for (std::size_t number = 0; number < places_.size(); ++number)
+    for (const StepPlaces::Stretch& stretch : places_[number].stretches()) {
+      put(Item::places);
+      put(static_cast<std::uint32_t>(number));
+      put(stretch);
+    }
+  return std::move(told_);
 }
 
 void ToldIndex::attribute(const bp::Attribute& attribute) {
@@ -158,23 +159,23 @@ void take_told(std::span<const std::byte> told, ToldTaker& taker) {
       case Item::attribute:
         taker.attribute(from.attribute());
         break;
-      case Item::again: {
+      case Item::places: {
         const auto number = from.get<std::uint32_t>();
-        taker.again(number, from.place());
+        taker.places(number, from.get<StepPlaces::Stretch>());
         break;
       }
       case Item::changed: {
         const auto number = from.get<std::uint32_t>();
         const auto type = from.get<bp::Type>();
         const bp::Block block = first_block({names[number], type}, from.bytes());
-        taker.changed(number, type, block, from.place());
+        taker.changed(number, type, block);
         break;
       }
       case Item::variable: {
         const bp::Variable variable{from.text(), from.get<bp::Type>()};
         names.push_back(variable.name);
         const bp::Block block = first_block(variable, from.bytes());
-        taker.variable(variable, block, from.place());
+        taker.variable(variable, block);
         break;
       }
     }

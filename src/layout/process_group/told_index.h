@@ -1,6 +1,6 @@
-// The index of a BP file, as the rank that looks through it tells the others: of each step and each
-// of its variables where the blocks are told, and what the first of them says where that is other
-// than in the step before. Some 21 bytes for each variable and step.
+// The index of a BP file, as the rank that looks through it tells the others: which steps each
+// variable is in, where its blocks are told, and what the first of them says where that is other
+// than in the step before. Steps that are alike take a few bytes each, whatever is in them.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,9 @@
 
 #include "base/types.h"
 #include "format/bp_read.h"
+#include "layout/process_group/step_places.h"
 
 namespace forebay::process_group {
-
-/// Where an index tells of a variable's blocks in a step: its entry in md.0; in BP3 the blocks
-/// alone, of the first of the step to the last one. Those of other steps may lie between them.
-struct EntryPlace {
-  Offset offset = 0;
-  Count bytes = 0;
-};
 
 /// Which files there are.
 enum class Container : std::uint8_t {
@@ -45,17 +39,17 @@ class ToldIndex {
   void order(Container container, bp::Form form, bool swapped);
   /// `time`: what blocks say of their step.
   void step(bool column_major, std::uint32_t time);
-  /// One that was not told before. `first`: its first block, as it stands in the file.
-  void variable(const bp::Variable& variable, std::span<const std::byte> first,
-                const EntryPlace& place);
-  void changed(std::uint32_t number, bp::Type type, std::span<const std::byte> first,
-               const EntryPlace& place);
-  /// Its first block says what others of it have said.
-  void again(std::uint32_t number, const EntryPlace& place);
+  /// One that was not told before, of this step. `first`: its first block, as it stands in the
+  /// file.
+  void variable(const bp::Variable& variable, std::span<const std::byte> first);
+  /// It says something else in this step, and in those that follow.
+  void changed(std::uint32_t number, bp::Type type, std::span<const std::byte> first);
+  /// Behind that, or where nothing has changed: it is in this step. Errc::ebad_file: twice.
+  void place(std::uint32_t number, const EntryPlace& place);
   /// Errc::ebad_file: there are too many.
   void attribute(const bp::Attribute& attribute);
 
-  std::vector<std::byte> take() { return std::move(told_); }
+  std::vector<std::byte> take();
 
  private:
   template <typename T>
@@ -63,6 +57,8 @@ class ToldIndex {
   void put(std::span<const std::byte> some);
 
   std::vector<std::byte> told_;
+  std::uint32_t steps_ = 0;
+  std::vector<StepPlaces> places_;  // of each variable; they are told last
   Count attribute_bytes_ = 0;
 };
 
@@ -71,11 +67,9 @@ class ToldTaker {
   virtual ~ToldTaker() = default;
   virtual void order(Container container, bp::Form form, bool swapped) = 0;
   virtual void step(bool column_major, std::uint32_t time) = 0;
-  virtual void variable(const bp::Variable& variable, const bp::Block& first,
-                        const EntryPlace& place) = 0;
-  virtual void changed(std::size_t number, bp::Type type, const bp::Block& first,
-                       const EntryPlace& place) = 0;
-  virtual void again(std::size_t number, const EntryPlace& place) = 0;
+  virtual void variable(const bp::Variable& variable, const bp::Block& first) = 0;
+  virtual void changed(std::size_t number, bp::Type type, const bp::Block& first) = 0;
+  virtual void places(std::size_t number, const StepPlaces::Stretch& stretch) = 0;
   virtual void attribute(bp::Attribute attribute) = 0;
 };
 void take_told(std::span<const std::byte> told, ToldTaker& taker);
