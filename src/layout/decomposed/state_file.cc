@@ -37,9 +37,8 @@ StateSlots read_slots(ByteFile& file) {
   return found;
 }
 
-void StateFile::create() {
-  state_ = {};
-  state_.id = id_;
+void StateFile::create(const State& first) {
+  state_ = first;
   slot_ = 0;
   std::vector<std::byte> bytes = print_state(state_);
   bytes.resize(static_cast<std::size_t>(slots * slot_bytes));
