@@ -180,7 +180,6 @@ void DecomposedLayout::make_files() {
     make_folder(folder);
     auto file = make_file(state_path(site_.path), true);
     file->create(false);
-    first.id = id_;
     state_file_ = std::make_unique<StateFile>(file, id_);
     state_file_->create(first);
   });

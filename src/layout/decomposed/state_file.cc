@@ -39,6 +39,7 @@ StateSlots read_slots(ByteFile& file) {
 
 void StateFile::create(const State& first) {
   state_ = first;
+  state_.id = id_;
   slot_ = 0;
   std::vector<std::byte> bytes = print_state(state_);
   bytes.resize(static_cast<std::size_t>(slots * slot_bytes));
