@@ -236,12 +236,8 @@ void DecomposedLayout::give_patterns(std::vector<std::byte> mine, Count largest)
   };
   const Count most = std::min(most_gathered, site_.method.buffer_limit / 64);
   if (largest > most / group.size()) {
-    std::vector<Message> messages;
-    const auto failed = attempt_to([&] {
-      if (!mine.empty()) messages.push_back({0, std::move(mine)});
-    });
-    agree_on_error(group, failed);  // else the others would wait in the exchange
-    return sparse_exchange(group, messages,
+    const Message one{0, std::move(mine)};  // needs no memory: the others wait in the exchange
+    return sparse_exchange(group, std::span(&one, one.bytes.empty() ? 0 : 1),
                            [&](Rank, std::span<const std::byte> bytes) { take_all(bytes); });
   }
   // One call in which all get what the leader needs is quicker than messages: of equal lengths, so
