@@ -4,41 +4,16 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "base/attempt.h"
+#include "base/failing_memory_testing.h"
 #include "bundle/bundle.h"
 #include "comm/thread_ranks.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-namespace {
-
-thread_local long left = -1;  // allocations of this thread until one fails; negative: none does
-thread_local bool has_failed = false;
-
-void* take(std::size_t bytes) {
-  if (left >= 0 && left-- == 0) {
-    has_failed = true;
-    throw std::bad_alloc();
-  }
-  void* const memory = std::malloc(bytes > 0 ? bytes : 1);
-  if (!memory) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return take(bytes); }
-void* operator new[](std::size_t bytes) { return take(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#ifdef FOREBAY_FAILING_MEMORY
 
 namespace forebay {
 namespace {
@@ -102,11 +77,13 @@ int lost_at(long allocation, int who, bool& hit) {
     for (int f = 0; f < files; ++f) all.push_back(write_member(comm, bundle, f));
     for (auto& ds : all) bundle.close(std::move(ds));
     comm.barrier();
-    has_failed = false;
-    if (comm.rank() == who) left = allocation;
-    attempt_to([&] { bundle.complete(); });
-    left = -1;
-    if (comm.rank() == who) hit = has_failed;
+    auto& memory = FailingMemory::mine();
+    if (comm.rank() == who) memory.begin(allocation);
+    attempt_to([&] {
+      const FailingMemory::Armed armed;
+      bundle.complete();
+    });
+    if (comm.rank() == who) hit = memory.has_failed;
     attempt_to([&] { bundle.complete(); });
     attempt_to([&] { bundle.tell(); });
     const auto outcomes = bundle.take_outcomes();

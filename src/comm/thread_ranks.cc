@@ -137,11 +137,13 @@ class ThreadBackend : public Comm::Backend {
         before += *seen<bool>(r) && r < rank_ ? 1 : 0;
         all += *seen<bool>(r) ? 1 : 0;
       }
-      if (leads && before == 0) leaders = std::make_shared<Group>(all);
+      if (leads && before == 0) attempt_to([&] { leaders = std::make_shared<Group>(all); });
     });
     show(&leaders, [&] {
-      for (Rank r = 0; leads && !leaders; ++r) leaders = *seen<std::shared_ptr<Group>>(r);
+      for (Rank r = 0; leads && !leaders && r < size(); ++r)
+        leaders = *seen<std::shared_ptr<Group>>(r);
     });
+    if (leads && !leaders) throw Error(Errc::enomem);
     return leads ? std::make_shared<ThreadBackend>(leaders, before) : nullptr;
   }
 

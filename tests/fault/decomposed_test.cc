@@ -397,7 +397,7 @@ TEST(DecomposedFaults, a_folder_goes_with_its_file) {
     failed += made ? 0 : 1;
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  EXPECT_GE(failed, 5);
+  EXPECT_GE(failed, 4);  // state, front, anchors, header
   // Whoever removed the file alone may make it again.
   make(path, 4);
   on_first([&] { fs::remove(path); });
@@ -424,7 +424,7 @@ TEST(DecomposedFaults, an_enddef_that_failed_may_be_called_again) {
     EXPECT_EQ(version_in_file(path), call);
     remove_all(path);
   }
-  EXPECT_GE(again, 5);
+  EXPECT_GE(again, 4);
 }
 
 }  // namespace

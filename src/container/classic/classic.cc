@@ -23,7 +23,7 @@ class ClassicContainer::Dispatch : public Layout {
   explicit Dispatch(ClassicContainer& file) : file_(file) {}
 
   void carry_out(std::span<Request> requests, bool write, bool collective) override {
-    if (!file_.any_begun()) return file_.canonical_->carry_out(requests, write, collective);
+    if (Layout* const all = only_layout()) return all->carry_out(requests, write, collective);
     struct Share {
       Layout* layout;
       std::span<Request> requests;
@@ -42,12 +42,7 @@ class ClassicContainer::Dispatch : public Layout {
     std::vector<std::int64_t> any(shares.size());
     std::transform(shares.begin(), shares.end(), any.begin(),
                    [](const Share& share) { return !share.requests.empty(); });
-    const bool one_layout = !file_.has_plain_ && shares.size() == 2;
-    if (collective && one_layout) {
-      any = {0, 1};
-    } else if (collective) {
-      file_.comm_.all_reduce(any, Reduce::max);
-    }
+    if (collective) file_.comm_.all_reduce(any, Reduce::max);
     const auto attempt = [&](auto&& f) {
       return collective ? up_to_meeting(file_.comm_, f) : attempt_to(f);
     };
@@ -136,6 +131,19 @@ class ClassicContainer::Dispatch : public Layout {
  private:
   const Variable& var(const Request& r) const {
     return file_.schema_.vars[static_cast<std::size_t>(r.var)];
+  }
+
+  // The one that keeps all variables; null: there are several. Needs no memory: behind what ranks
+  // have agreed on nothing may fail until they are in the layout, whose groups wait for their own.
+  Layout* only_layout() const {
+    if (!file_.any_begun()) return &*file_.canonical_;
+    Layout* only = nullptr;
+    for (const Kept& kept : file_.parts_) {
+      if (!kept.in_file) continue;
+      if (only != nullptr || file_.has_plain_) return nullptr;
+      only = &*kept.part;
+    }
+    return only;
   }
 
   ClassicContainer& file_;

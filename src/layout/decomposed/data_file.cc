@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <future>
 #include <set>
 
 #include "base/attempt.h"
@@ -59,13 +60,14 @@ bool has_data_files(const std::string& path) noexcept {
   return has;
 }
 
-// The first commit is of definitions alone.
 bool may_have_values(const std::string& path) noexcept {
   if (!has_data_files(path)) return false;
   const auto found = slots_beside(path);
   if (!found) return true;
   const auto& states = found->states;
-  const auto later = [](const std::optional<State>& s) { return s && s->epoch > 1; };
+  const auto later = [](const std::optional<State>& s) {
+    return s && s->epoch > definitions_epoch;
+  };
   if (std::any_of(states.begin(), states.end(), later)) return true;
   return !found->empty &&
          std::none_of(states.begin(), states.end(), [](const auto& s) { return s.has_value(); });
@@ -381,9 +383,19 @@ void DataFileWriter::write(std::uint64_t epoch) {
   const auto size = static_cast<Count>(bytes.size());
   taken_before_ = taken_.size();
   const SectionPlace place{allocate(size), size, epoch};
-  file_->write_at(place.offset, bytes);
-  stale_ = {slot};  // until the commit
-  file_->write_at(root_place(slot), print_root(root_to(place)));
+  stale_ = {slot};  // until the commit: before it the root counts for nobody
+  const auto write_section = [&] { file_->write_at(place.offset, bytes); };
+  const auto write_root = [&] { file_->write_at(root_place(slot), print_root(root_to(place))); };
+  std::future<std::optional<Error>> beside;
+  if (is_slow(file_->least_latency(true)))
+    attempt_to([&] {  // else one after the other
+      file_->ensure_open();
+      beside = std::async(std::launch::async, [&] { return attempt_to(write_section); });
+    });
+  if (!beside.valid()) write_section();
+  auto failed = attempt_to(write_root);
+  if (beside.valid()) keep_first(failed, beside.get());
+  if (failed) throw *failed;
   written_ = place;
   written_slot_ = slot;
 }

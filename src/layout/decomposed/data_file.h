@@ -30,6 +30,8 @@ namespace forebay::decomposed {
 
 using data_files::data_path, data_files::folder_advice, data_files::folder_of;
 std::string state_path(const std::string& path);
+/// Commits up to this one are of definitions alone.
+constexpr std::uint64_t definitions_epoch = 1;
 /// Local. The data files that are there, of those with numbers below `files`, in order.
 std::vector<std::uint32_t> data_files_of(const std::string& path, std::uint32_t files);
 /// Local. Whether there is a state beside a file.

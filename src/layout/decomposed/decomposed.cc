@@ -213,18 +213,20 @@ std::vector<DecomposedLayout::Write> DecomposedLayout::writes_of(std::span<Reque
 }
 
 // Each pattern goes to the leader once; that it has one already, from an earlier job, it finds.
-void DecomposedLayout::give_patterns(std::span<const Write> writes) {
-  std::vector<std::byte> mine;
+std::vector<std::byte> DecomposedLayout::new_patterns(std::span<const Write> writes) {
+  std::vector<std::byte> bytes;
   for (const Write& w : writes) {
     if (!given_.insert(w.item.pattern).second) continue;
-    put(mine, w.item.pattern);
-    put_list(mine, std::span<const std::byte>(packer_.pack(w.what->pattern)));
+    put(bytes, w.item.pattern);
+    put_list(bytes, std::span<const std::byte>(packer_.pack(w.what->pattern)));
   }
-  const Comm& group = group_->ranks;
-  std::vector<Message> messages;
-  messages.reserve(1);  // nobody fails before the exchange, in which the others would wait
-  const std::int64_t largest = group.all_reduce(std::ssize(mine), Reduce::max);
+  return bytes;
+}
+
+// `largest`: of what the ranks of the group have.
+void DecomposedLayout::give_patterns(std::vector<std::byte> mine, Count largest) {
   if (largest == 0) return;
+  const Comm& group = group_->ranks;
   DataFileWriter* const writer = group_->writer.get();
   const auto take_all = [&](std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
@@ -234,8 +236,8 @@ void DecomposedLayout::give_patterns(std::span<const Write> writes) {
   };
   const Count most = std::min(most_gathered, site_.method.buffer_limit / 64);
   if (largest > most / group.size()) {
-    if (!mine.empty()) messages.push_back({0, std::move(mine)});
-    return sparse_exchange(group, messages,
+    const Message one{0, std::move(mine)};  // needs no memory: the others wait in the exchange
+    return sparse_exchange(group, std::span(&one, one.bytes.empty() ? 0 : 1),
                            [&](Rank, std::span<const std::byte> bytes) { take_all(bytes); });
   }
   // One call in which all get what the leader needs is quicker than messages: of equal lengths, so
@@ -266,7 +268,8 @@ void DecomposedLayout::restore_writer() {
   writer_lost_ = false;
 }
 
-Settled DecomposedLayout::settle_all(std::span<const Item> items, std::span<const Blob> blobs) {
+Settled DecomposedLayout::settle_all(std::span<const Item> items, std::span<const Blob> blobs,
+                                     Count beside) {
   std::optional<StepTimer> timer(std::in_place, site_.report, Step::plan);
   const auto variable = [&](VarId id) -> const Variable& {
     return schema_.vars[static_cast<std::size_t>(id)];
@@ -281,27 +284,27 @@ Settled DecomposedLayout::settle_all(std::span<const Item> items, std::span<cons
         group_->writer.get());
     timer.emplace(site_.report, Step::plan);
   };
-  return settle(group_->ranks, items, group_->numbers, site_.method.buffer_limit / 8, rules,
+  return settle(group_->ranks, items, beside, group_->numbers, site_.method.buffer_limit / 8, rules,
                 group_->writer.get());
 }
 
+// Ends in the meeting that the group's transport ends in. A rank that fails before it comes there
+// tells its group, which waits for nobody else; all ranks hear of it where the commit is agreed on.
 void DecomposedLayout::append(const std::function<std::span<Request>()>& requests,
                               std::optional<DataFileWriter::Mark>* before) {
-  const Comm& group = group_->ranks;
-  std::vector<Write> writes;
-  std::shared_ptr<std::vector<Blob>> blobs;
   Settled settled;
-  together(group, [&] {
+  const auto failed = up_to_meeting(group_->ranks, [&] {
     restore_writer();
     if (before && group_->writer) *before = group_->writer->mark();
-    writes = writes_of(requests());
+    const std::vector<Write> writes = writes_of(requests());
     std::vector<Item> items;
     items.reserve(writes.size());
     for (const Write& w : writes) items.push_back(w.item);
-    blobs = std::make_shared<std::vector<Blob>>();
+    auto blobs = std::make_shared<std::vector<Blob>>();
     for (const Write& w : writes) blobs->push_back({0, 0, w.what, w.data, w.width, w.swap});
-    settled = settle_all(items, *blobs);
-    give_patterns(writes);
+    auto patterns = new_patterns(writes);
+    settled = settle_all(items, *blobs, std::ssize(patterns));
+    give_patterns(std::move(patterns), settled.most_beside);
     for (std::size_t i = 0; i < writes.size(); ++i) {
       (*blobs)[i].offset = settled.places[i].offset;
       (*blobs)[i].padding = settled.places[i].padding;
@@ -310,10 +313,11 @@ void DecomposedLayout::append(const std::function<std::span<Request>()>& request
     // Slabs of a later round may have found room before those of an earlier one.
     std::sort(blobs->begin(), blobs->end(),
               [](const Blob& a, const Blob& b) { return a.offset < b.offset; });
+    BlobStream stream(std::move(blobs));
+    group_->io->write_all(stream);
   });
+  if (failed) throw *failed;
   order_ = std::max(order_, settled.orders);
-  BlobStream stream(blobs);
-  group_->io->write_all(stream);
 }
 
 // All groups have it in their data files, but for what is under way, or none tells of it.
@@ -375,13 +379,13 @@ void DecomposedLayout::commit(const std::function<void()>& append) {
     in_doubt_ = false;
   });
   staged_.clear();
+  if (outcome) given_.clear();
   if (outcome && uncommitted_) {  // it stays, to be tried again
     if (group_->writer) group_->writer->unwritten();
     throw *outcome;
   }
   order_ = 0;
   if (outcome) {
-    given_.clear();
     if (group_->writer && attempt_to([&] { group_->writer->dropped(); })) writer_lost_ = true;
     throw *outcome;
   }

@@ -98,8 +98,14 @@ class DecomposedLayout : public ApartPart {
   };
 
   // definitions.cc
-  void define(std::vector<std::size_t> fresh);                      // collective, within commit
-  void make_group();                                                // collective
+  struct OwnRuns {  // of a map
+    std::size_t map;
+    std::vector<Run> runs;
+  };
+  std::vector<OwnRuns> maps_to_tell(const Schema* old);  // collective
+  void define(std::span<const OwnRuns> fresh);           // the same, of each group
+  void make_group();                                     // collective
+  void make_writer();
   void make_io();                                                   // the same
   void open_to_write(std::uint64_t last_epoch, bool damaged_slot);  // collective
   void find_stale(RootsFound& found);
@@ -110,11 +116,13 @@ class DecomposedLayout : public ApartPart {
   std::vector<Write> writes_of(std::span<Request> requests);
   void add_writes(std::span<const NamedPart> parts, std::vector<Write>& writes);
   void restore_writer();
-  Settled settle_all(std::span<const Item> items, std::span<const Blob> blobs);  // the same
+  // The same. `beside`: of each rank, goes along.
+  Settled settle_all(std::span<const Item> items, std::span<const Blob> blobs, Count beside);
   // Collective over the group. `before`: what the leader's file had before it, once that is known.
   void append(const std::function<std::span<Request>()>& requests,
               std::optional<DataFileWriter::Mark>* before = nullptr);
-  void give_patterns(std::span<const Write> writes);  // collective over the group
+  std::vector<std::byte> new_patterns(std::span<const Write> writes);  // for give_patterns()
+  void give_patterns(std::vector<std::byte> mine, Count largest);      // collective over the group
   /// The same on all ranks. Blobs may still be under way when a write returns; publish() comes when
   /// they are not.
   bool writes_later() const { return site_.later && site_.later->is_open(); }

@@ -120,9 +120,13 @@ void DecomposedLayout::make_group() {
   static_cast<data_files::Group&>(group) = data_files::group_of(comm_, site_.method);
   group.file = make_file(data_path(site_.path, group.number), true);
   group.file->use_queue(site_.later);
-  if (group.ranks.is_root())
-    group.writer = std::make_unique<DataFileWriter>(group.file, Front{id_, group.number});
   group_ = std::move(group);
+}
+
+// Of the leader.
+void DecomposedLayout::make_writer() {
+  if (group_->ranks.is_root())
+    group_->writer = std::make_unique<DataFileWriter>(group_->file, Front{id_, group_->number});
 }
 
 // Of what a rank holds for encoding, parts, what became of them, and messages are half of
@@ -150,9 +154,14 @@ void DecomposedLayout::make_io() {
                                                   method.buffer_limit / 8, site_.report);
 }
 
-// Behind the meeting the files are there: their group's other ranks may open them.
+// Behind the meeting the files are there: their group's other ranks may open them. The state that
+// they are made with tells of no values, so that definitions alone need no commit.
 void DecomposedLayout::make_files() {
   if (begun_) return;
+  make_group();
+  State first;
+  first.records = schema_.numrecs;
+  first.files = group_->groups;
   by_root(comm_, [&] {
     id_ = random_number();
     const std::string folder = folder_of(site_.path);
@@ -172,21 +181,19 @@ void DecomposedLayout::make_files() {
     auto file = make_file(state_path(site_.path), true);
     file->create(false);
     state_file_ = std::make_unique<StateFile>(file, id_);
-    state_file_->create();
+    state_file_->create(first);
   });
   comm_.broadcast(&id_, sizeof id_);
-  make_group();
   agree_on_error(comm_, attempt_to([&] {
+                   make_writer();
                    if (!group_->writer) return;
                    // Others' were looked for before there was a state.
                    group_->file->create(true);
                    group_->writer->create();
                  }));
   make_io();
-  state_ = {};
-  state_.id = id_;
-  state_.records = schema_.numrecs;
-  state_.files = group_->groups;
+  first.id = id_;
+  state_ = first;
   reader_.use(state_);
 }
 
@@ -214,8 +221,9 @@ std::vector<std::size_t> new_maps(const Schema& schema, const Schema* old) {
 }  // namespace
 
 void DecomposedLayout::start(const Schema* old, const std::function<void(const Move&)>&) {
-  const auto maps = new_maps(schema_, old);
-  if (!begun_ || !maps.empty()) commit([&] { define(maps); });
+  const auto maps = maps_to_tell(old);
+  if (!maps.empty()) commit([&] { define(maps); });
+  epoch_ = std::max(epoch_, definitions_epoch);
   const bool first = !std::exchange(begun_, true);
   by_root(comm_, [&] {
     write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
@@ -228,35 +236,40 @@ void DecomposedLayout::start(const Schema* old, const std::function<void(const M
 
 // So that the ranks of maps find their pieces when they open the file again. Only where memory
 // follows the array on all ranks: a pattern does not tell the order of pieces.
-void DecomposedLayout::define(std::vector<std::size_t> fresh) {
-  if (fresh.empty()) return;
-  const auto& maps = schema_.decompositions;
+std::vector<DecomposedLayout::OwnRuns> DecomposedLayout::maps_to_tell(const Schema* old) {
+  const std::vector<std::size_t> maps = new_maps(schema_, old);
+  std::vector<OwnRuns> fresh;
+  if (maps.empty()) return fresh;
   std::vector<std::int64_t> unordered;
-  std::vector<RunList> runs;
   const auto failed = attempt_to([&] {
-    unordered.assign(maps.size(), 0);
-    runs.resize(maps.size());
-    for (const std::size_t i : fresh) {
-      if (maps[i]->has_pieces()) runs[i] = maps[i]->runs(0, maps[i]->pieces(), false);
-      unordered[i] = !maps[i]->has_pieces() || runs[i].overlapping || !runs[i].memory.empty();
+    for (const std::size_t i : maps) {
+      const Decomposition& map = *schema_.decompositions[i];
+      RunList runs;
+      if (map.has_pieces()) runs = map.runs(0, map.pieces(), false);
+      unordered.push_back(!map.has_pieces() || runs.overlapping || !runs.memory.empty());
+      fresh.push_back({i, std::move(runs.runs)});
     }
   });
   agree_on_error(comm_, failed);
   comm_.all_reduce(unordered, Reduce::max);
-  std::erase_if(fresh, [&](std::size_t i) { return unordered[i] != 0; });
-  if (fresh.empty()) return;
+  for (std::size_t i = maps.size(); i-- > 0;)
+    if (unordered[i] != 0) fresh.erase(fresh.begin() + static_cast<std::ptrdiff_t>(i));
+  return fresh;
+}
 
+void DecomposedLayout::define(std::span<const OwnRuns> fresh) {
   const Comm& group = group_->ranks;
   together(group, [&] {
     restore_writer();
     std::vector<Write> mine;
     std::vector<Item> items;
-    for (const std::size_t i : fresh) {
+    for (const OwnRuns& its : fresh) {
+      const Decomposition& map = *schema_.decompositions[its.map];
       Write& w = mine.emplace_back();
-      w.item.var = *first_of(schema_, static_cast<int>(i));
-      w.item.elements = maps[i]->elements();
+      w.item.var = *first_of(schema_, static_cast<int>(its.map));
+      w.item.elements = map.elements();
       if (w.item.elements > 0) {
-        w.what = make_selected(factored(maps[i]->shape(), runs[i].runs), {});
+        w.what = make_selected(factored(map.shape(), its.runs), {});
         w.item.pattern = w.what->key;
       }
       items.push_back(w.item);
@@ -276,7 +289,9 @@ void DecomposedLayout::define(std::vector<std::size_t> fresh) {
       group_->writer->add({items[m].var, defining_record, 0, map, first_block, 0});
     }
     std::erase_if(mine, [](const Write& w) { return w.item.elements == 0; });
-    give_patterns(mine);
+    auto patterns = new_patterns(mine);
+    const Count largest = group.all_reduce(std::ssize(patterns), Reduce::max);
+    give_patterns(std::move(patterns), largest);
   });
 }
 
@@ -357,9 +372,10 @@ bool DecomposedLayout::load(Count in_header) {
 // newest commit or the one that was opened, each whole.
 void DecomposedLayout::open_to_write(std::uint64_t last_epoch, bool damaged_slot) {
   make_group();
-  epoch_ = last_epoch;
+  epoch_ = std::max(last_epoch, definitions_epoch);
   RootsFound found;
   const auto failed = attempt_to([&] {
+    make_writer();
     if (!group_->writer) return;
     if (group_->number < state_.files) group_->writer->open(state_.through, synced_through_, found);
     find_stale(found);

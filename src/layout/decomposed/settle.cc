@@ -14,6 +14,7 @@ namespace {
 struct Told {
   std::vector<std::vector<Item>> of;  // by rank
   std::vector<bool> more;
+  Count most_beside = 0;
 };
 
 struct Slab {
@@ -24,10 +25,11 @@ struct Slab {
   std::optional<std::size_t> fresh;  // where it stands among those to be encoded
 };
 
-// A first item says in `var` whether more follow.
-Told tell(const Comm& group, std::span<const Item> next, bool more) {
+// A first item says in `var` whether more follow, and in `elements` what is beside them.
+Told tell(const Comm& group, std::span<const Item> next, bool more, Count beside) {
   std::vector<Item> mine(1);
   mine[0].var = more;
+  mine[0].elements = beside;
   mine.insert(mine.end(), next.begin(), next.end());
   std::vector<std::int64_t> sizes;
   const auto bytes = group.all_gather_bytes(std::as_bytes(std::span(mine)), sizes);
@@ -37,6 +39,7 @@ Told tell(const Comm& group, std::span<const Item> next, bool more) {
     auto its = all_of<Item>(std::span(bytes).subspan(at, static_cast<std::size_t>(size)));
     at += static_cast<std::size_t>(size);
     told.more.push_back(its.front().var != 0);
+    told.most_beside = std::max(told.most_beside, its.front().elements);
     its.erase(its.begin());
     told.of.push_back(std::move(its));
   }
@@ -47,8 +50,9 @@ Told tell(const Comm& group, std::span<const Item> next, bool more) {
 
 // Places up to the last one that a rank with more told of are settled: nobody can still come with
 // one before it. That is all of what that rank told, so each round settles something.
-Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Rank> ranks,
-               Count most_bytes, const SlabRules& rules, DataFileWriter* file) {
+Settled settle(const Comm& group, std::span<const Item> mine, Count beside,
+               std::span<const Rank> ranks, Count most_bytes, const SlabRules& rules,
+               DataFileWriter* file) {
   static_assert(std::is_trivially_copyable_v<Item>);
   const auto each = static_cast<std::size_t>(
       std::max<Count>(most_bytes / (static_cast<Count>(sizeof(Item)) * group.size()), 1));
@@ -57,7 +61,9 @@ Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Ra
   settled.places.reserve(mine.size());
   for (bool more = true; more;) {
     const auto rest = mine.subspan(settled.places.size());
-    const Told told = tell(group, rest.first(std::min(each, rest.size())), rest.size() > each);
+    const Told told =
+        tell(group, rest.first(std::min(each, rest.size())), rest.size() > each, beside);
+    settled.most_beside = told.most_beside;
     more = std::find(told.more.begin(), told.more.end(), true) != told.more.end();
     std::optional<Item> last;
     for (std::size_t r = 0; r < told.of.size(); ++r)
@@ -102,10 +108,9 @@ Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Ra
       settled.orders = std::max(settled.orders, lowest->order + 1);
       if (file) slabs.push_back(slab);
     }
-    Offset begin = 0;
-    by_root(group, [&] {
-      if (!file) return;
-      if (end > 0) begin = file->allocate(end);
+    const Offset begin = told_by_root(group, [&]() -> Offset {
+      if (!file) return 0;
+      const Offset free = end > 0 ? file->allocate(end) : 0;
       for (std::size_t i = 0; i < slabs.size(); ++i) {
         const Slab& slab = slabs[i];
         const std::size_t next = i + 1 < slabs.size() ? slabs[i + 1].members : members.size();
@@ -114,11 +119,11 @@ Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Ra
         if (slab.fresh)
           fresh[*slab.fresh].map = map;
         else
-          file->add({slab.first.var, slab.first.record, slab.first.order, map, begin + slab.offset,
+          file->add({slab.first.var, slab.first.record, slab.first.order, map, free + slab.offset,
                      slab.bytes});
       }
+      return free;
     });
-    if (end > 0) group.broadcast(&begin, sizeof begin);
     for (std::size_t i = before; i < settled.places.size(); ++i)
       if (settled.places[i].offset != BlobPlace::encoded) settled.places[i].offset += begin;
     if (!fresh.empty()) rules.encode(fresh);

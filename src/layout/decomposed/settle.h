@@ -53,13 +53,15 @@ struct BlobPlace {
 struct Settled {
   std::vector<BlobPlace> places;  ///< of this rank's items
   std::uint32_t orders = 0;       ///< one more than any rank's highest order
+  Count most_beside = 0;          ///< of all ranks
 };
 
-/// Collective over the group; to be called within `together`. `mine` is in order of place().
-/// `ranks`: the group's, in the numbering of the job. The
-/// leader has `file`, the others null. Goes in rounds, in each of which a rank holds about
-/// `most_bytes` of what all told.
-Settled settle(const Comm& group, std::span<const Item> mine, std::span<const Rank> ranks,
-               Count most_bytes, const SlabRules& rules, DataFileWriter* file);
+/// Collective over the group; to be called within `together`. `mine` is in order of place();
+/// `beside` goes along. `ranks`: the group's, in the numbering of the job. The leader has `file`,
+/// the others null. Goes in rounds, in each of which a rank holds about `most_bytes` of what all
+/// told.
+Settled settle(const Comm& group, std::span<const Item> mine, Count beside,
+               std::span<const Rank> ranks, Count most_bytes, const SlabRules& rules,
+               DataFileWriter* file);
 
 }  // namespace forebay::decomposed

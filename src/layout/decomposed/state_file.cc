@@ -37,8 +37,8 @@ StateSlots read_slots(ByteFile& file) {
   return found;
 }
 
-void StateFile::create() {
-  state_ = {};
+void StateFile::create(const State& first) {
+  state_ = first;
   state_.id = id_;
   slot_ = 0;
   std::vector<std::byte> bytes = print_state(state_);

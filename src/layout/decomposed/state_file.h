@@ -30,8 +30,9 @@ class StateFile {
  public:
   StateFile(std::shared_ptr<ByteFile> file, std::uint64_t id) : file_(std::move(file)), id_(id) {}
 
-  /// Local. An empty file that exists already: no commit yet.
-  void create();
+  /// Local. An empty file that exists already: `first`, of this id, is the state ahead of all
+  /// commits.
+  void create(const State& first = {});
   /// Local. What is there; Errc::enotnc, beginning with the file's path, if no slot can be read, or
   /// it belongs to another file.
   void load(OpenState which);
