@@ -52,6 +52,22 @@ struct Request {
       staging;                 ///< owns `packed` where data was converted, gathered or buffered
   std::uint64_t sequence = 0;  ///< order of posting; where writes overlap the highest wins
   int id = 0;
+
+  /// What layouts look at, for whoever hands it over in its stead. `packed` is this one's.
+  Request for_layout() const {
+    Request same;
+    same.var = var;
+    same.write = write;
+    same.selection = selection;
+    same.last_record = last_record;
+    same.elements = elements;
+    same.level = level;
+    same.packed = packed;
+    same.element_size = element_size;
+    same.swap = swap;
+    same.sequence = sequence;
+    return same;
+  }
 };
 
 }  // namespace forebay

@@ -250,6 +250,8 @@ void Bundle::complete(bool later) {
     settle();
     // Where they fail as a whole, each file is written for itself.
     if (const auto why = attempt_together(comm_, [&] { write_by_layout(); })) note_why(*why);
+    if (later && !last_.encoded.empty())
+      attempt_to([&] { add_why("the close itself writes chunks, no thread"); });
     const auto apart = attempt_together(comm_, [&] { write_jointly(waiting(), later); });
     if (apart) note_apart(*apart);
     attempt_together(comm_, [&] { print_record(); });
@@ -350,16 +352,12 @@ void Bundle::print_record() {
 void Bundle::write_by_layout() {
   std::vector<Dataset*> files;
   std::vector<bool> closed;
-  std::vector<std::int64_t> kept_from;  // nodes may mount a folder in different ways
   for (Dataset* file : waiting()) {
     if (options_.scheme == BundleScheme::off || !file->may_wait_for_layout()) continue;
     files.push_back(file);
-    kept_from.push_back(file->is_kept_from_layout());
   }
   if (files.size() < 2) return;
-  comm_.all_reduce(kept_from, Reduce::max);
-  auto kept = kept_from.begin();
-  if (std::erase_if(files, [&](const Dataset*) { return *kept++ != 0; }) > 0)
+  if (std::erase_if(files, [](const Dataset* file) { return file->has_weak_caches(); }) > 0)
     note_why(Error(Errc::enotsupport, "caches of some node are weak"));
   closed.reserve(files.size());
   for (Dataset* file : files) {

@@ -726,6 +726,27 @@ TEST(AsyncBundles, a_thread_writes_and_the_next_close_or_whoever_asks_makes_it_v
   }
 }
 
+TEST(AsyncBundles, chunks_are_written_by_the_close_which_the_report_says) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, async_options(0));
+    for (int f = 0; f < 3; ++f) {
+      Simple one(comm, path_of("late", f));
+      EXPECT_TRUE(bundle.add(*one.ds));
+      one.define(f < 2);
+      one.put(7);
+      bundle.close(std::move(one.ds));
+    }
+    comm.barrier();
+    for (int f = 0; f < 3; ++f)
+      EXPECT_EQ(content(path_of("late", f)).substr(0, 3) == "CDF", f < 2) << f;
+    if (comm.is_root())
+      EXPECT_NE(bundle.plan_json().find("the close itself writes chunks"), std::string::npos);
+    comm.barrier();
+    bundle.complete();
+    bundle.tell();
+  });
+}
+
 // What is read, synchronised or told to have so many records is there.
 TEST(AsyncBundles, an_open_member_waits_for_the_thread) {
   const std::vector<std::function<void(Simple&)>> needs = {
@@ -1169,9 +1190,10 @@ TEST(Bundles, members_of_one_chunk_are_encoded_by_all_ranks) {
   ::unsetenv("FOREBAY_REPORT");
 }
 
-// What a reader sees whenever ranks meet, while operations of one record each are written.
-TEST(Bundles, a_record_in_chunks_is_told_of_once_it_is_written) {
-  constexpr int ranks = 2, files = 2, records = 3;
+/// What a reader sees whenever ranks meet, while operations of one record each are written to
+/// members in chunks; in `memory` bytes.
+std::set<Count> records_seen(int files, Count memory) {
+  constexpr int ranks = 2, records = 3;
   constexpr Count width = 40;
   std::set<Count> seen;
   const auto look = [&] {
@@ -1191,7 +1213,7 @@ TEST(Bundles, a_record_in_chunks_is_told_of_once_it_is_written) {
     }
   };
   run_as_threads(ranks, [&](const Comm& comm) {
-    Bundle bundle = bundle_of(comm);
+    Bundle bundle = bundle_of(comm, 0, memory);
     std::vector<std::unique_ptr<Dataset>> all;
     for (int f = 0; f < files; ++f) {
       auto ds = Dataset::create(comm, path_of("told", f), 5, false, {{"layout", "chunked"}});
@@ -1200,28 +1222,134 @@ TEST(Bundles, a_record_in_chunks_is_told_of_once_it_is_written) {
           ds->def_var("v", Type::int32, std::array{ds->def_dim("t", 0), ds->def_dim("x", width)});
       ds->set_chunk(v, std::array<Count, 2>{1, 10});
       ds->enddef();
+      all.push_back(std::move(ds));
+    }
+    bundle.complete();  // so that readers find files
+    if (comm.is_root()) comm.before_meetings(look);
+    for (int f = 0; f < files; ++f) {
       for (int record = 0; record < records; ++record) {
         std::vector<std::int32_t> values(width / ranks, f * records + record);
         std::vector<Request> list(1);
-        list[0].var = v;
         list[0].write = true;
         list[0].selection = Subarray{{record, width / ranks * comm.rank()}, {1, width / ranks}, {}};
         list[0].elements = width / ranks;
         list[0].last_record = record + 1;
         list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
-        ds->execute(list, true);
+        all[static_cast<std::size_t>(f)]->execute(list, true);
       }
-      all.push_back(std::move(ds));
     }
     for (auto& ds : all) bundle.close_later(std::move(ds));
-    if (comm.is_root()) comm.before_meetings(look);
     bundle.complete();
     comm.before_meetings({});
     bundle.tell();
-    if (comm.is_root())
+    if (comm.is_root() && files > 1 && memory > 5000)
       EXPECT_NE(bundle.plan_json().find("\"encoded_together\":[\""), std::string::npos);
   });
-  EXPECT_EQ(seen, (std::set<Count>{0, 1, 2, 3}));
+  return seen;
+}
+
+TEST(Bundles, a_record_in_chunks_is_told_of_once_it_is_written) {
+  EXPECT_EQ(records_seen(2, 1 << 20), (std::set<Count>{0, 1, 2, 3}));
+  // By itself; and behind it one that does not fit.
+  EXPECT_EQ(records_seen(1, 1 << 20), (std::set<Count>{0, 1, 2, 3}));
+  EXPECT_EQ(records_seen(1, 700), (std::set<Count>{0, 1, 2, 3}));
+  EXPECT_EQ(records_seen(2, 1500), (std::set<Count>{0, 1, 2, 3}));
+}
+
+// Its call fails, and nothing else does.
+TEST(Bundles, a_rank_with_a_bad_argument_takes_part) {
+  for (const char* layout : {"canonical", "chunked"}) {
+    run_as_threads(3, [&](const Comm& comm) {
+      Bundle bundle = bundle_of(comm, 2);
+      for (int f = 0; f < 2; ++f) {
+        Simple one(comm, path_of("bad", f), {{"layout", layout}});
+        EXPECT_TRUE(bundle.add(*one.ds));
+        one.define();
+        one.put(3);
+        const bool bad = comm.rank() == 1 && f == 0;
+        const auto failed = attempt_to([&] {
+          bad ? one.ds->execute({}, true, Error(Errc::einvalcoords, "too far")) : one.put(7);
+        });
+        EXPECT_EQ(failed.has_value(), bad);
+        bundle.close(std::move(one.ds));
+      }
+      EXPECT_EQ(bundle.take_outcomes().size(), 2);
+      for (int f = 0; f < 2; ++f) {
+        Simple one(Dataset::open(comm, path_of("bad", f), false, {}));
+        EXPECT_EQ(one.get(), comm.rank() == 1 && f == 0 ? 3 : 7) << layout;
+        one.ds->close();
+      }
+    });
+  }
+}
+
+// Nor in one that is new, while it waits or is written, by itself or with the other.
+TEST(Bundles, a_new_member_in_chunks_is_no_file_until_all_of_it_is_written) {
+  for (const int files : {1, 2}) {
+    run_as_threads(2, [&](const Comm& comm) {
+      Bundle bundle = bundle_of(comm);
+      std::vector<std::unique_ptr<Dataset>> all;
+      const auto is_file = [&](int f) { return content(path_of("new", f)).substr(0, 3) == "CDF"; };
+      for (int f = 0; f < files; ++f) {
+        Simple one(comm, path_of("new", f), {{"layout", "chunked"}});
+        EXPECT_TRUE(bundle.add(*one.ds));
+        one.define(true);
+        one.put(5), one.put(7);
+        comm.barrier();
+        EXPECT_FALSE(is_file(f));
+        all.push_back(std::move(one.ds));
+      }
+      const auto look = [&] {
+        for (int f = 0; f < files; ++f) {
+          if (!is_file(f)) continue;
+          Simple one(Dataset::open(Comm(), path_of("new", f), false, {}));
+          EXPECT_EQ(one.get(), 7);
+        }
+      };
+      if (comm.is_root()) comm.before_meetings(look);
+      for (auto& ds : all) bundle.close_later(std::move(ds));
+      bundle.complete();
+      comm.before_meetings({});
+      bundle.tell();
+      for (int f = 0; f < files; ++f) EXPECT_TRUE(is_file(f));
+    });
+  }
+}
+
+// Nodes may mount a folder in different ways: all ranks go the same way all the same.
+TEST(Bundles, caches_of_one_rank_may_be_weak) {
+  constexpr int ranks = 3, files = 3;
+  for (const char* layout : {"canonical", "chunked"}) {
+    std::string told;
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Bundle bundle = bundle_of(comm);
+      std::vector<std::unique_ptr<Dataset>> all;
+      for (int f = 0; f < files; ++f) {
+        Method method;
+        method.layout = layout;
+        method.client_caches = f == 1 && comm.rank() == 2 ? "weak" : "coherent";
+        Simple one(Dataset::create_by(comm, path_of("mixed", f), 5, false, method));
+        EXPECT_TRUE(bundle.add(*one.ds));
+        one.each = 500;
+        one.define();
+        one.put(f + 1);
+        all.push_back(std::move(one.ds));
+      }
+      for (auto& ds : all) bundle.close_later(std::move(ds));
+      bundle.complete();
+      bundle.tell();
+      if (comm.is_root()) told = bundle.plan_json();
+      comm.barrier();
+      for (int f = 0; f < files; ++f) {
+        Simple one(Dataset::open(comm, path_of("mixed", f), false, {}));
+        one.each = 500;
+        EXPECT_EQ(one.get(), f + 1);
+        one.ds->close();
+      }
+    });
+    EXPECT_EQ(told.find("\"path\":\"" + path_of("mixed", 1)), std::string::npos) << told;
+    EXPECT_NE(told.find(path_of("mixed", 2)), std::string::npos) << told;
+  }
 }
 
 TEST(Bundles, a_member_whose_caches_are_weak_is_written_by_itself) {

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::int64_t none = std::numeric_limits<std::int64_t>::min();
 
-/// Who does what one rank does alone. Without groups that is rank 0, which has the files open, as
-/// long as they are not too many for one.
+/// Who does what one rank does alone, where nobody has written where the file begins. Without
+/// groups that is rank 0, which has the files open, as long as they are not too many for one.
 Rank root_of(const BundlePlan& plan, std::size_t file) {
   constexpr std::size_t most = 64;
   return plan.groups.size() == 1
@@ -147,25 +147,30 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
 }
 
 JointOutcome JointWrite::finish() {
-  std::vector<std::int64_t> codes(files_.size() + 1);
+  const std::size_t n = files_.size();
+  std::vector<std::int64_t> codes(2 * n + 1);
   const auto note = [&](std::size_t f, const std::optional<Error>& failed) {
     if (failed) codes[f] = std::min<std::int64_t>(codes[f], to_int(failed->code()));
   };
   merged_->finish_later();
-  for (std::size_t f = 0; f < files_.size(); ++f) note(f, merged_->failure(f));
+  for (std::size_t f = 0; f < n; ++f) {
+    note(f, merged_->failure(f));
+    if (merged_->wrote_begin(f)) codes[n + f] = -1 - comm_.rank();
+  }
   codes.back() = merged_->least_latency(true);
   comm_.all_reduce(codes, Reduce::min);
   JointOutcome outcome;
   outcome.latency = codes.back();
-  outcome.codes.resize(files_.size(), to_int(Errc::ewrite));
+  outcome.codes.resize(n, to_int(Errc::ewrite));
   if (overlapped_) return outcome;
 
-  // Behind all values, what makes them visible.
+  // Behind all values, what makes them visible: by who has the file open, and its first stripe.
   std::vector<std::size_t> mine;
-  for (std::size_t f = 0; f < files_.size(); ++f)
-    if (codes[f] == 0 && root_of(plan_, f) == comm_.rank()) mine.push_back(f);
+  for (std::size_t f = 0; f < n; ++f) {
+    const std::int64_t writer = codes[n + f] < 0 ? -1 - codes[n + f] : root_of(plan_, f);
+    if (codes[f] == 0 && writer == comm_.rank()) mine.push_back(f);
+  }
   // Nanoseconds of all, and of each file: its first, and less its last and when it was visible.
-  const std::size_t n = files_.size();
   const auto since = [this] {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now() - began_).count();
   };

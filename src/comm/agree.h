@@ -88,11 +88,13 @@ std::optional<Error> attempt_together(const Comm& comm, F&& f) {
   return failed;
 }
 
-/// Collective. Calls f(), and throws on all ranks if it throws on one.
+/// Collective. Calls f(), and throws on all ranks if it throws on one. `value`, which f() may set,
+/// is reduced on the way.
 template <typename F>
-void together(const Comm& comm, F&& f) {
+void together(const Comm& comm, F&& f, std::span<std::int64_t> value = {},
+              Reduce op = Reduce::min) {
   auto failed = up_to_meeting(comm, f);
-  if (!failed || failed->is_own_matter()) comm.meet();
+  if (!failed || failed->is_own_matter()) comm.meet(value, op, Errc::ok);
   if (failed) throw *failed;
 }
 

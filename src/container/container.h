@@ -95,7 +95,7 @@ class Container {
   /// Collective. Makes the file what was placed: from here on it has the new definitions.
   virtual void redefine(const Schema* old) = 0;
   /// Local, behind choose(). Whether place() and redefine() are local and fill_new() has nothing to
-  /// do: rank 0 writes new definitions, and that is all.
+  /// do: rank 0 writes new definitions, or they wait, and that is all.
   virtual bool is_defined_by_root(const Schema* old) const = 0;
   /// Collective, after redefine(). Fill values, and zeros where nothing was written.
   virtual void fill_new(const Schema* old) = 0;
@@ -124,8 +124,10 @@ class Container {
   // -- files that are written together. Only of a container of which values_file() is something.
 
   /// Local. The one file that all values go to, each at a place that the layout knows
-  /// (Layout::extents_of), by a transport that moves bytes of any file; else null.
+  /// (Layout::extents_of), by a transport that moves bytes of any file; else null, on all ranks.
   virtual ByteFile* values_file() { return nullptr; }
+  /// Local. Of this node: ranks have to meet in this file, whatever others they are in.
+  virtual bool has_weak_caches() const { return false; }
   /// Local; the same on all ranks. From here on the definitions of a new file are written only with
   /// what makes its values visible: until then it has no bytes.
   virtual void put_off_definitions(bool /*put_off*/) {}

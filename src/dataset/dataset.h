@@ -267,8 +267,8 @@ class Dataset {
   /// Local, the same on all ranks. Whether a layout has what waits that writes several files as one
   /// operation.
   bool may_wait_for_layout();
-  /// Local. This rank cannot, where others may be able to: whoever asks agrees on it.
-  bool is_kept_from_layout();
+  /// Local, the same on all ranks. Of some node: there ranks have to meet in this file, too.
+  bool has_weak_caches() const { return weak_caches_; }
   /// Collective over `comm`, which has the ranks of these files in their order, and calls itself
   /// that of others_. What waits of such files is written and made visible. Returns of each 0, or
   /// the code of what kept it from that: its values are written. Throws on all ranks, and
@@ -363,6 +363,7 @@ class Dataset {
   bool fill_ = false;
   Count record_stride_ = 0;     // of the definitions that the file has: see file_type_stride()
   bool handed_over_ = false;    // what waited is in a queue, and is not visible yet
+  bool weak_caches_ = false;    // of a node that has a member of a bundle
   bool numrecs_dirty_ = false;  // this rank's count of records may differ from the file's
   Report report_;               // outlives container and stage, as what follows
   std::unique_ptr<WriteQueue> later_;  // where the stage wants one

@@ -50,7 +50,8 @@ bool Dataset::write_with(WritesTogether& others, const Comm& comm,
   if (mode_ != Mode::define && stage_->may_be_behind())
     together(comm_, [&] { stage_->flush(true); });
   std::unique_ptr<HoldingStage> stage;
-  together(comm_, [&] {
+  std::int64_t weak = 0;  // nodes may mount a folder in different ways
+  const auto join = [&] {
     // The next file that this communicator is for, until then, has where its ranks meet.
     if (created_) Topology::of(comm_, method_.ranks_to_share_memory());
     also();
@@ -58,14 +59,17 @@ bool Dataset::write_with(WritesTogether& others, const Comm& comm,
       stage = make_bundled_stage(
           {comm_, path_, method_, schema_, container_->layout(), report_, *staging_});
     if (stage && mode_ == Mode::independent) stage->begin_alone();
-  });
+    weak = container_->has_weak_caches();
+  };
+  together(comm_, join, {&weak, 1}, Reduce::max);
+  weak_caches_ = weak != 0;
   if (stage) {
     holding_ = stage.get();
     stage_ = std::move(stage);
   }
   // Nothing has asked yet who is on which node; where caches are weak, files have hooks of their
   // own.
-  if (created_ && container_->values_file() != nullptr) comm_ = comm;
+  if (created_ && waiting_file() != nullptr) comm_ = comm;
   others_ = &others;
   container_->put_off_definitions(true);
   return true;
@@ -82,7 +86,9 @@ WaitingFacts Dataset::waiting() const {
   return facts;
 }
 
-ByteFile* Dataset::waiting_file() { return holding_ ? container_->values_file() : nullptr; }
+ByteFile* Dataset::waiting_file() {
+  return holding_ && !weak_caches_ ? container_->values_file() : nullptr;
+}
 
 std::unique_ptr<ExtentStream> Dataset::waiting_extents() {
   return container_->layout().extents_of(holding_->held());
@@ -118,40 +124,22 @@ bool Dataset::may_wait_for_layout() {
   return holding_ && holding_->operations() > 0 && container_->layout().for_joint({}).layout;
 }
 
-bool Dataset::is_kept_from_layout() { return container_->layout().for_joint({}).kept_from; }
-
 // Operations go in their turns: where ranks write the same bytes the later one wins. Each publishes
 // no record that a later one writes: who is killed in between leaves whole ones.
 std::vector<std::int64_t> Dataset::write_by_layout(const Comm& comm,
                                                    std::span<Dataset* const> files,
                                                    const std::vector<bool>& closed,
                                                    Report& report) {
-  std::vector<std::int64_t> numrecs, codes(files.size());  // of each file: in the end, then by turn
-  std::vector<std::size_t> first;
+  std::vector<Count> numrecs;  // of each file, in the end
+  std::vector<std::int64_t> codes(files.size());
   std::size_t turns = 0;
   for (const Dataset* file : files) {
     numrecs.push_back(file->schema_.numrecs);
     turns = std::max(turns, file->holding_->operations());
   }
-  for (const Dataset* file : files) {
-    first.push_back(numrecs.size());
-    std::int64_t written = 0;
-    for (std::size_t turn = 0; turn < file->holding_->operations(); ++turn) {
-      for (const Request& r : file->holding_->held(turn))
-        written = std::max(written, r.last_record);
-      numrecs.push_back(written);
-    }
-  }
-  comm.all_reduce(numrecs, Reduce::max);
-  const auto told_of = [&](std::size_t f, std::size_t turn) {
-    if (turn + 1 >= files[f]->holding_->operations()) return numrecs[f];
-    const auto its = files[f]->container_->layout().for_joint({});
-    return std::min(numrecs[f],
-                    std::max(its.layout->published_records(), numrecs[first[f] + turn]));
-  };
   struct InTheEnd {
     std::span<Dataset* const> files;
-    std::span<const std::int64_t> numrecs;
+    std::span<const Count> numrecs;
     ~InTheEnd() {
       for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = numrecs[f];
     }
@@ -159,7 +147,11 @@ std::vector<std::int64_t> Dataset::write_by_layout(const Comm& comm,
   {
     const InTheEnd in_the_end{files, numrecs};
     for (std::size_t turn = 0; turn < turns; ++turn) {
-      for (std::size_t f = 0; f < files.size(); ++f) files[f]->schema_.numrecs = told_of(f, turn);
+      for (std::size_t f = 0; f < files.size(); ++f) {
+        const HoldingStage& stage = *files[f]->holding_;
+        files[f]->schema_.numrecs =
+            turn + 1 < stage.operations() ? stage.records(turn) : numrecs[f];
+      }
       std::vector<JointLayout::Share> shares;
       std::vector<std::pair<Dataset*, std::span<Request>>> others;
       for (std::size_t f = 0; f < files.size(); ++f) {
@@ -178,18 +170,19 @@ std::vector<std::int64_t> Dataset::write_by_layout(const Comm& comm,
                    }));
       if (failed) throw *failed;
       shares[0].layout->write_all(comm, shares, report);
+      for (Dataset* file : files) file->holding_->told(file->schema_.numrecs);
     }
   }
   if (comm.is_root()) {
     for (std::size_t f = 0; f < files.size(); ++f) {
-      const auto failed = attempt_to([&] { files[f]->container_->publish_alone(); });
+      const auto failed = attempt_to([&] { files[f]->publish_alone(numrecs[f]); });
       if (failed) codes[f] = to_int(failed->code());
     }
   }
   comm.all_reduce(codes, Reduce::min);
   for (std::size_t f = 0; f < files.size(); ++f) {
-    files[f]->handed_over(numrecs[f]);
-    codes[f] == 0 ? files[f]->published(numrecs[f]) : void(files[f]->handed_over_ = false);
+    files[f]->holding_->forget_held();
+    if (codes[f] == 0) files[f]->published(numrecs[f]);
   }
   return codes;
 }

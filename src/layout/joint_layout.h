@@ -25,8 +25,6 @@ class JointLayout {
   /// all have agreed on what is published, the files that were being published have to be opened
   /// again.
   virtual void write_all(const Comm& comm, std::span<const Share> shares, Report& report) = 0;
-  /// Local, equal on all ranks. Of the file: so many it tells of, as last published.
-  virtual Count published_records() const = 0;
 };
 
 }  // namespace forebay

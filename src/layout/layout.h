@@ -91,7 +91,6 @@ class Layout {
     JointLayout* layout = nullptr;  ///< the same on all ranks, or null on all: there is none
     std::span<Request> writes, others;
     bool any_others = false;  ///< the same on all ranks; false: `others` is empty
-    bool kept_from = false;   ///< this rank must not, by what its node is: all have to agree on it
   };
   /// Local. The order of `writes` may change as carry_out() changes it.
   virtual ForJoint for_joint(std::span<Request> /*writes*/) { return {}; }

@@ -52,6 +52,8 @@ class MemoryStage : public HoldingStage {
   StageNeeds offer(std::vector<Request>& writes, const std::vector<Request>& /*reads*/) override {
     StageNeeds needs;
     drop_unagreed();
+    note_records();
+    records_ = site_.schema.numrecs;
     holds_ = !alone_ && (always_ || (!gave_up_ && layout_->answers_slowly()));
     if (!holds_) return needs;
     bool held = false;
@@ -85,13 +87,13 @@ class MemoryStage : public HoldingStage {
       const bool alike = needs.alike + needs.unlike == largest_hash;
       if (once && alike && !site_.comm.is_root()) drop_unagreed();
       if (needs.flush)
-        carry_out_held();  // where it fails this operation has failed, and is dropped
-      ends_.push_back(requests_.size());  // there is room
+        carry_out_held(records_);  // where it fails this operation has failed, and is dropped
+      ends_.push_back({requests_.size()});  // there is room
       ++held_operations_;
       return;
     }
     drop_unagreed();
-    carry_out_held();
+    carry_out_held(records_);
     layout_->carry_out(requests, true, true);
   }
 
@@ -116,10 +118,15 @@ class MemoryStage : public HoldingStage {
 
   std::span<Request> held() override { return std::span(requests_).first(agreed()); }
   std::span<Request> held(std::size_t operation) override {
-    const std::size_t begin = operation == 0 ? 0 : ends_[operation - 1];
-    return held().subspan(begin, ends_[operation] - begin);
+    const std::size_t begin = operation == 0 ? 0 : ends_[operation - 1].requests;
+    return held().subspan(begin, ends_[operation].requests - begin);
   }
   std::size_t operations() const override { return ends_.size(); }
+  Count records(std::size_t operation) const override {
+    const Count known = ends_[operation].records;
+    return std::max(known < 0 ? site_.schema.numrecs : known, told_);
+  }
+  void told(Count records) override { told_ = std::max(told_, records); }
   Count held_bytes() const override { return bytes_; }
   void forget_held() override {
     for (Request& r : held()) let_go(r);
@@ -135,8 +142,12 @@ class MemoryStage : public HoldingStage {
   }
 
  private:
-  std::size_t agreed() const { return ends_.empty() ? 0 : ends_.back(); }
+  std::size_t agreed() const { return ends_.empty() ? 0 : ends_.back().requests; }
 
+  // Between operations the schema counts those that are held, and no others.
+  void note_records() {
+    if (!ends_.empty() && ends_.back().records < 0) ends_.back().records = site_.schema.numrecs;
+  }
   // Of an operation that did not come to be held.
   void drop_unagreed() {
     for (; requests_.size() > agreed(); requests_.pop_back()) let_go(requests_.back());
@@ -188,14 +199,7 @@ class MemoryStage : public HoldingStage {
     StepTimer timer(site_.report, Step::stage);
     ends_.reserve(ends_.size() + 1);
     for (const Request& r : writes) {
-      Request held;
-      held.var = r.var;
-      held.write = true;
-      held.selection = r.selection;
-      held.last_record = r.last_record;
-      held.elements = r.elements;
-      held.element_size = r.element_size;
-      held.swap = r.swap;
+      Request held = r.for_layout();
       held.sequence = next_++;  // a later operation may have what was posted earlier
       const auto size = static_cast<std::size_t>(r.elements * r.element_size);
       held.staging = site_.host.take_memory(data_bytes(r));
@@ -208,13 +212,22 @@ class MemoryStage : public HoldingStage {
   }
 
   // Collective. There is as much to do on all ranks: they hold parts of the same operations.
-  void carry_out_held() {
+  void carry_out_held() { carry_out_held(site_.schema.numrecs); }
+  // The schema may count the records of an operation that follows, too: nothing tells of those yet.
+  void carry_out_held(Count records) {
+    struct InTheEnd {
+      Schema& schema;
+      Count now = schema.numrecs;
+      ~InTheEnd() { schema.numrecs = std::max(schema.numrecs, now); }
+    } const in_the_end{site_.schema};
+    site_.schema.numrecs = records;
+    note_records();
     site_.host.write_with_others();
     if (!holds_writes()) return;
     refused_.reset();
     together(site_.comm, [&] {
       const bool blind = bundled_ && ends_.size() > 1 && !looks_for_overlaps();
-      if (!blind) carry_out(held());
+      if (!blind) carry_out(held(), ends_.size() - 1);
       // Where the file has turned out to be quick meanwhile nobody looked.
       const bool watched = always_ || layout_->answers_slowly();
       gave_up_ = gave_up_ || (!always_ && watched && layout_->overlapped());
@@ -236,10 +249,12 @@ class MemoryStage : public HoldingStage {
   }
 
   // What is one rank's own matter the others know nothing of: told when all is done.
-  void carry_out(std::span<Request> requests) {
+  void carry_out(std::span<Request> requests, std::size_t last) {
+    site_.schema.numrecs = records(last);
     auto failed = attempt_to([&] { layout_->carry_out(requests, true, true); });
     if (failed && !failed->is_own_matter()) throw *failed;
     keep_first(refused_, std::move(failed));
+    told(site_.schema.numrecs);
   }
 
   // A program that writes so would pay for it at each flush.
@@ -247,7 +262,7 @@ class MemoryStage : public HoldingStage {
     const std::span<Request> all = held();
     std::sort(all.begin(), all.end(),
               [](const Request& a, const Request& b) { return a.sequence < b.sequence; });
-    for (std::size_t i = 0; i < ends_.size(); ++i) carry_out(held(i));
+    for (std::size_t i = 0; i < ends_.size(); ++i) carry_out(held(i), i);
   }
 
   void clear() {
@@ -263,7 +278,13 @@ class MemoryStage : public HoldingStage {
   bool alone_ = false, gave_up_ = false;
   bool holds_ = false;             // the operation at hand may wait
   std::vector<Request> requests_;  // in the order of calls; each owns its data
-  std::vector<std::size_t> ends_;  // of operations; as many on all ranks
+  struct End {
+    std::size_t requests;  // on this rank, of it and those before
+    Count records = -1;    // that there are by then; of the last it may not be known yet
+  };
+  std::vector<End> ends_;  // of operations; as many on all ranks
+  Count records_ = 0;      // before the operation at hand
+  Count told_ = 0;         // by a publication
   Count bytes_ = 0;
   std::optional<Error> refused_;
   std::uint64_t next_ = 0;

@@ -151,6 +151,10 @@ class HoldingStage : public Stage {
   virtual std::span<Request> held() = 0;
   virtual std::span<Request> held(std::size_t operation) = 0;
   virtual std::size_t operations() const = 0;
+  /// Local, equal on all ranks. So many records are told of once that operation is in the file, if
+  /// any publication tells of them: none that a later one writes, and no fewer than told() has it.
+  virtual Count records(std::size_t operation) const = 0;
+  virtual void told(Count records) = 0;  ///< local, equal on all ranks: the file does
   virtual Count held_bytes() const = 0;  ///< memory that it takes on this rank
   virtual void forget_held() = 0;        ///< it is in the file
 };

@@ -187,6 +187,8 @@ void MergedFile::write_at(Offset offset, std::span<iovec> pieces) {
       files_[into]->write_at(to, part);
       const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
       if (written <= largest_timed) times_.note(took.count() - written);
+      const std::lock_guard lock(states_[into]->mutex);
+      states_[into]->wrote_begin |= to < windows_.size();
     });
   }
 }

@@ -87,12 +87,15 @@ class MergedFile : public ByteFile {
     std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = 0;
   };
   Span span(std::size_t file) const { return states_[file]->span; }
+  /// This rank wrote of the window in which the file begins, and holds that stripe, if anybody
+  /// does.
+  bool wrote_begin(std::size_t file) const { return states_[file]->wrote_begin; }
 
  private:
   struct State {
     std::mutex mutex;
     std::optional<Error> failure;
-    bool is_open = false;
+    bool is_open = false, wrote_begin = false;
     Span span;
   };
   struct Place {

@@ -2,9 +2,7 @@
 // is left: each file is whole, or nobody takes it for a file. Run by run_kill_bundle.py.
 //
 //     kill_bundle write DIRECTORY LOG      "done STEP" in the log: all closes of it have returned
-//     kill_bundle check DIRECTORY LEAST [records]   steps that must be there, whole
-//
-// `records`: a file may also tell of fewer records, if those are whole.
+//     kill_bundle check DIRECTORY LEAST    steps that must be there, whole
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <unistd.h>
@@ -70,7 +68,7 @@ bool is_begun(const std::string& path) {
   return file.read(first, 3) && std::string(first, 3) == "CDF";
 }
 
-int check(const std::string& directory, int least, bool fewer) {
+int check(const std::string& directory, int least) {
   int wrong = 0, whole = 0;
   for (int step = 0; step < steps; ++step) {
     for (int file = 0; file < files; ++file) {
@@ -85,8 +83,8 @@ int check(const std::string& directory, int least, bool fewer) {
       must(ncmpi_open(MPI_COMM_SELF, path.c_str(), NC_NOWRITE, MPI_INFO_NULL, &id), "open");
       must(ncmpi_inq_varid(id, "v", &var), "inq_varid");
       must(ncmpi_inq_dimlen(id, 0, &found), "inq_dimlen");
-      bool good = found == records || (fewer && found < records && step >= least);
-      std::vector<int> values(static_cast<std::size_t>(good ? found * width * (file + 1) : 0));
+      bool good = found == records;
+      std::vector<int> values(static_cast<std::size_t>(good ? records * width * (file + 1) : 0));
       if (good) must(ncmpi_get_var_int_all(id, var, values.data()), "get");
       for (std::size_t i = 0; good && i < values.size(); ++i) {
         const int all = width * (file + 1), at = static_cast<int>(i);
@@ -95,7 +93,7 @@ int check(const std::string& directory, int least, bool fewer) {
       must(ncmpi_close(id), "close");
       if (!good) std::printf("%s is there in part: %lld records\n", path.c_str(), found);
       wrong += !good;
-      whole += good && found == records;
+      whole += good;
     }
   }
   std::printf("%d whole\n", whole);
@@ -112,8 +110,8 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "write") {
     write_all(argv[2], argv[3]);
     code = 0;
-  } else if (argc >= 4) {
-    code = check(argv[2], std::atoi(argv[3]), argc > 4 && std::string(argv[4]) == "records");
+  } else if (argc == 4) {
+    code = check(argv[2], std::atoi(argv[3]));
   }
   MPI_Finalize();
   return code;

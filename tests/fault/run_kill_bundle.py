@@ -1,11 +1,9 @@
 """Kills a program that writes files of a bundle, at one system call after another, and looks at what is left.
 
 Usage: run_kill_bundle.py --mpiexec "MPIEXEC ... -n" --program KILL_BUNDLE --dir DIRECTORY [--behind 1] [--every 1]
-       [--records]
 
 Whichever call is the last of a rank, each file is whole, or has no header; and those are there whose closes had
-returned, but for the last `--behind` steps (bundle_async). With `--records` a file has its header from its creation
-on, and may tell of fewer records than it is to have, none of them in part.
+returned, but for the last `--behind` steps (bundle_async).
 """
 
 import argparse
@@ -27,7 +25,6 @@ def main():
     parser.add_argument("--dir", required=True)
     parser.add_argument("--behind", type=int, default=0)
     parser.add_argument("--every", type=int, default=1, help="calls from one that is the last to the next")
-    parser.add_argument("--records", action="store_true", help="files may have fewer records, whole ones")
     options = parser.parse_args()
     mpiexec = shlex.split(options.mpiexec)
     killed, seen, failures = 0, set(), []
@@ -46,9 +43,8 @@ def main():
                 break
             killed += 1
             least = max(done - options.behind, 0)
-            records = ["records"] if options.records else []
             look = subprocess.run(
-                mpiexec + ["1", options.program, "check", options.dir, str(least)] + records,
+                mpiexec + ["1", options.program, "check", options.dir, str(least)],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

@@ -102,11 +102,7 @@ class ClassicContainer::Dispatch : public Layout {
     if (!its.layout) return {};
     const auto others = std::stable_partition(
         writes.begin(), writes.end(), [&](const Request& r) { return file_.keeper(var(r)); });
-    return {its.layout,
-            {writes.begin(), others},
-            {others, writes.end()},
-            file_.has_plain_,
-            file_.file_.has_weak_caches()};
+    return {its.layout, {writes.begin(), others}, {others, writes.end()}, file_.has_plain_};
   }
   bool writes_alone() const override {
     return !file_.any_begun() && file_.canonical_->writes_alone();
@@ -233,7 +229,7 @@ std::shared_ptr<File> ClassicContainer::beside(Report& report) {
 bool ClassicContainer::create_later() {
   const bool known = site_.method.striping_unit > 0 || file_.folder().stripe_unit >= 0;
   struct stat info {};
-  const bool wanted = known && values_file() != nullptr &&
+  const bool wanted = known && values_file() != nullptr && !has_weak_caches() &&
                       method_value(site_.method, "bundle_create") == "later" &&
                       ::lstat(site_.path.c_str(), &info) != 0 && errno == ENOENT &&
                       !std::filesystem::exists(directory::folder_beside(site_.path));
@@ -393,16 +389,14 @@ ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) co
 
 void ClassicContainer::publish() {
   each_begun_apart([](ApartPart& part) { part.publish(); });
-  by_root(comm_, [&] { definitions_wait_ ? write_header() : write_numrecs(); });
-  definitions_wait_ = false;
+  if (definitions_wait_) return write_definitions();
+  by_root(comm_, [&] { write_numrecs(); });
 }
 
-// Where caches are weak ranks have to meet in this file, too.
 ByteFile* ClassicContainer::values_file() {
   const auto* transport = find_part<TransportEntry>(site_.method.transport);
   const bool any = transport && transport->of_any_file;
-  return any && parts_.empty() && !file_.has_weak_caches() && !file_.writes_later() ? &file_
-                                                                                    : nullptr;
+  return any && parts_.empty() && !file_.writes_later() ? &file_ : nullptr;
 }
 
 void ClassicContainer::publish_alone() {

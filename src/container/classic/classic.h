@@ -54,6 +54,7 @@ class ClassicContainer : public Container {
   std::shared_ptr<File> beside(Report& report) override;
 
   ByteFile* values_file() override;
+  bool has_weak_caches() const override { return file_.has_weak_caches(); }
   void put_off_definitions(bool put_off) override { puts_off_ = put_off; }
   bool definitions_wait() const override { return definitions_wait_; }
   void publish_alone() override;

@@ -103,12 +103,14 @@ bool ClassicContainer::is_header_alone(const Schema* old) const {
 }
 
 bool ClassicContainer::is_defined_by_root(const Schema* old) const {
-  return is_header_alone(old) && !being_made_ && !puts_off_;
+  return is_header_alone(old) && (puts_off_ || !being_made_);
 }
 
 void ClassicContainer::redefine(const Schema* old) {
-  const bool may_wait = puts_off_ && is_header_alone(old);
-  if (being_made_ && !may_wait) {
+  // Files beside this one would be there without it.
+  const bool no_others = parts_.empty() || (parts_.size() == 1 && heap());
+  const bool may_wait = puts_off_ && !old && !fills_anything() && no_others;
+  if (being_made_ && !(may_wait && parts_.empty())) {
     by_root(comm_, [&] { wait_until_made(); });
     made();
   }
@@ -122,9 +124,9 @@ void ClassicContainer::redefine(const Schema* old) {
   });
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
   definitions_wait_ = may_wait;
-  if (!parts_.empty()) {
+  if (!may_wait && !parts_.empty()) {
     write_definitions();
-  } else if (comm_.is_root() && !definitions_wait_) {
+  } else if (!may_wait && comm_.is_root()) {
     write_header();
   }
   parts_begin();

@@ -71,7 +71,6 @@ class ChunkedLayout : public HeapPart, public JointLayout {
   ByteRange in_place(std::span<const Request> /*writes*/) const override { return {}; }
   ForJoint for_joint(std::span<Request> writes) override;
   void write_all(const Comm& comm, std::span<const Share> shares, Report& report) override;
-  Count published_records() const override { return store_.numrecs(); }
 
   // definitions.cc
   HeapPart* heap() override { return apart_ ? nullptr : this; }

@@ -52,14 +52,8 @@ void ChunkedLayout::write_all(const Comm& comm, std::span<const Share> shares, R
     joint.joined_.push_back({&file, static_cast<VarId>(variables), share.last});
     for (const Request& r : share.writes) {
       file.coding(r.var);  // throws for what this build cannot encode
-      Request& its = all.emplace_back();
-      its.var = joint.joined_.back().first + r.var;
-      its.write = true;
-      its.selection = r.selection;
-      its.elements = r.elements;
-      its.packed = r.packed;
-      its.element_size = r.element_size;
-      its.swap = r.swap;
+      all.push_back(r.for_layout());
+      all.back().var += joint.joined_.back().first;
     }
     variables += std::ssize(file.schema_.vars);
     if (variables > std::numeric_limits<VarId>::max())

@@ -155,7 +155,6 @@ class ChunkStore {
   void expect_shapes(std::size_t n) { renewed_.reserve(renewed_.size() + n); }
 
   std::uint32_t generation() const { return root_state_.generation; }
-  Count numrecs() const { return numrecs_; }  ///< as published
 
  private:
   struct Retired {
