@@ -64,8 +64,8 @@ std::string ratio_text(Count raw, Count stored) {
 }
 
 std::string shape_text(const Part& part) {
-  if (part.shape.empty()) return part.type == Type::none ? "bytes" : "scalar";
-  return joined(part.shape, " x ");
+  if (part.type == Type::none) return "bytes";
+  return part.shape.empty() ? "scalar" : joined(part.shape, " x ");
 }
 
 /// Of the first rank, in its latest state.

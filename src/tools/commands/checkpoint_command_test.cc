@@ -80,6 +80,18 @@ TEST_F(CheckpointCommandTest, ls_lists_states_and_variables) {
   EXPECT_EQ(Json::parse(run({"ls", name_ + ".0.journal", "--json"}).first)["states"].size(), 3U);
 }
 
+TEST_F(CheckpointCommandTest, bytes_have_no_shape) {
+  {
+    checkpoint::Store store({}, name_ + "_bytes", Method());
+    store.begin_write({checkpoint::Kind::state, 1});
+    store.put_bytes("tape", std::vector<std::byte>(1234));
+    store.end();
+    store.close(true);
+  }
+  const std::string text = run({"ls", name_ + "_bytes", "--variables"}).first;
+  EXPECT_NE(text.find("tape      -     bytes  1,234"), std::string::npos) << text;
+}
+
 TEST_F(CheckpointCommandTest, check_reads_everything_and_names_what_is_damaged) {
   EXPECT_EQ(run({"check", name_}),
             std::pair(name_ + ": 3 states of 1 ranks read, all whole\n", int{exit_done}));
