@@ -35,7 +35,10 @@ bool is_own(const std::string& name, bool of_variable) {
 
 bp::Attribute to_bp(std::string name, const Attribute& from) {
   const bool is_text = from.type == Type::chr && from.value.size() <= longest_string;
-  if (is_text) return {std::move(name), bp::Type::string, {}, {std::string(text_of(from))}};
+  if (is_text) {  // all of it: text_of() leaves out NULs at its end
+    std::string text(reinterpret_cast<const char*>(from.value.data()), from.value.size());
+    return {std::move(name), bp::Type::string, {}, {std::move(text)}};
+  }
   bp::Attribute to{std::move(name), bp::from_engine(from.type), from.value, {}};
   if (!native_is_big_endian) bp::swap_values(to.type, to.values);
   return to;

@@ -153,7 +153,9 @@ std::vector<std::string> read_string_list(hid_t object, const std::string& name)
 
 void write_attribute(hid_t object, const Attribute& attribute) {
   if (attribute.type == Type::chr) {
-    write_string(object, attribute.name, std::string(text_of(attribute)));
+    // All of it: text_of() leaves out NULs at its end.
+    write_string(object, attribute.name,
+                 {reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size()});
     return;
   }
   std::vector<std::byte> native(attribute.value.size());

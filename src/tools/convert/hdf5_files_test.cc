@@ -62,6 +62,7 @@ class Hdf5FilesTest : public ::testing::Test {
     ds->def_var_fill(T, false, &fill);
     put_text(*ds, T, "units", "°C");
     put_text(*ds, T, "empty", "");
+    put_text(*ds, T, "closed", std::string("as in C", 8));
     put_text(*ds, global_id, "title", "a file");
     ds->enddef();
     std::vector<double> values(3 * 35);
@@ -139,6 +140,17 @@ TEST_F(Hdf5FilesTest, classic_to_netcdf4_and_back_keeps_all) {
   EXPECT_EQ(run({"diff", a, at("c.nc")}), "same: 4 variables, 122 values\n");
   EXPECT_EQ(ClassicFile(at("c.nc")).schema().version, 5);
   EXPECT_EQ(ClassicFile(at("c.nc")).schema().numrecs, 3);
+}
+
+TEST_F(Hdf5FilesTest, bp_has_texts_with_the_nuls_at_their_ends) {
+  run({"convert", classic(), at("d.bp")});
+  ASSERT_EQ(status_, exit_done);
+  const auto source = open_source(at("d.bp"));
+  const Variable& T =
+      source->schema().vars[static_cast<std::size_t>(find_variable(source->schema(), "", "T"))];
+  const auto closed = T.attributes.find("closed");
+  ASSERT_TRUE(closed);
+  EXPECT_EQ(T.attributes[*closed].count, 8);
 }
 
 TEST_F(Hdf5FilesTest, dump_is_the_same_for_both_formats) {
