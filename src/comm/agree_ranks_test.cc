@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/failing_memory_testing.h"
 #include "comm/agree.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
@@ -50,6 +51,23 @@ void broadcast_few_and_many(const Comm& comm) {
     EXPECT_EQ(numbers, std::vector<std::int64_t>(size, 9));
   }
 }
+
+#ifdef FOREBAY_FAILING_MEMORY
+TEST(Broadcasts, of_a_list_that_some_rank_has_no_memory_for_fail_on_all) {
+  run_as_threads(ranks, [](const Comm& comm) {
+    std::vector<std::int64_t> numbers(comm.rank() == 2 ? 5000 : 0);
+    FailingMemory::mine().begin(comm.rank() == 1 ? 0 : -1);
+    const auto failed = attempt_to([&] {
+      const FailingMemory::Armed armed;
+      comm.broadcast(numbers, 2);
+    });
+    FailingMemory::mine().begin(-1);
+    ASSERT_TRUE(failed) << comm.rank();
+    EXPECT_EQ(failed->code(), Errc::enomem) << comm.rank();
+    comm.barrier();
+  });
+}
+#endif
 
 const std::vector<std::function<void(const Comm&)>>& calls() {
   static const std::vector<std::function<void(const Comm&)>> all = {
