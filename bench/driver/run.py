@@ -106,7 +106,8 @@ def parse_arguments(argv):
     add("--total", help="checkerboard2d, flash, pandana: bytes of all variables, for example 64MiB")
     add("--fields", metavar="DIR", help="density, wmag: folder of their files")
     add("--edge", type=int, default=256, help="density, wmag: of the cube (default: %(default)s)")
-    add("--codec", help="of forebay-chunked, hdf5 and codec-limit (default: deflate:6; e3sm: shuffle,zstd:1)")
+    add("--codec", help="of forebay-chunked, hdf5 and codec-limit (default: deflate:6; e3sm: shuffle,zstd:1); density and "
+        "wmag have zfp, of their bound")
     add("--op", default="both", choices=("write", "read", "both"))
     add("--ranks", help="with commas (default: 2,4,16; for the short list: 2,4)")
     add("--where", default="disk,memory",
@@ -250,7 +251,8 @@ def make_jobs(options):
         backends = (options.backends or usual).split(",")
         if name in FIELDS:
             job = field_job(name, options)
-            jobs.append({**job, "arguments": job["arguments"] + options.extra, "bytes_matter": True, "arrays": True,
+            jobs.append({**job, "title": " ".join([job["title"]] + options.extra),
+                         "arguments": job["arguments"] + options.extra, "bytes_matter": True, "arrays": True,
                          "backends": backends})
             continue
         if arrays:

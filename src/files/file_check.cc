@@ -178,7 +178,7 @@ void FileChecker::check_maps() {
     result_.bytes += parts.bytes;
     if (parts.damaged > 0) {
       check.problem =
-          std::to_string(parts.damaged) + " of " + counted(parts.verified, "part") + " damaged";
+          grouped(parts.damaged) + " of " + counted(parts.verified, "part") + " damaged";
       add(Damage::Part::variable, static_cast<VarId>(v),
           parts.problem +
               (parts.damaged > 1 ? ", and " + counted(parts.damaged - 1, "other part") : ""));
@@ -346,7 +346,7 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
       check.damaged += std::max<Count>(0, std::min(last, in_grid) - first);
   }
   if (check.readable && check.damaged > 0)
-    check.problem = std::to_string(check.damaged) + " of " + counted(in_grid, "chunk") + " damaged";
+    check.problem = grouped(check.damaged) + " of " + counted(in_grid, "chunk") + " damaged";
 }
 
 void FileChecker::check_chunk(VarId id, Count chunk, const chunked::ChunkTable& table,
