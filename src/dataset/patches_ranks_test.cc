@@ -266,7 +266,8 @@ TEST(Patches, keep_their_bound_however_often_parts_are_put) {
 }
 
 // Lossy codecs take elements in the machine's order: those that come converted, in external form,
-// by messages, or stand for none, beside others. What is stored depends on the values alone.
+// by messages, independently, or stand for none, beside others. What is stored depends on the
+// values alone.
 TEST(Patches, lossy_ones_are_the_same_in_whatever_form_their_values_come) {
   constexpr std::array<Count, 3> shape{24, 16, 40};
   constexpr Count put = 13;  // planes: cuts patches in two
@@ -277,7 +278,7 @@ TEST(Patches, lossy_ones_are_the_same_in_whatever_form_their_values_come) {
   for (const char* layout : {"patches", "chunked"})
     for (const char* codec : {"zfp:accuracy=0.01", "zfp:relative=1e-3"}) {
       std::vector<std::vector<float>> found;
-      for (const int ranks : {1, 3}) {
+      for (const auto& [ranks, alone] : {std::pair{1, false}, {3, false}, {3, true}}) {
         const std::string path = path_of("forms");
         auto chosen = hints(codec, "level");
         chosen["layout"] = layout;
@@ -301,9 +302,11 @@ TEST(Patches, lossy_ones_are_the_same_in_whatever_form_their_values_come) {
             for (Count k = first; k < last; ++k)
               for (Count j = 0; j < shape[1]; ++j)
                 for (Count l = 0; l < shape[2]; ++l) data[i++] = value(k, j, l);
-            ds->execute(one, true);
+            ds->execute(one, !alone);
           };
+          if (alone) ds->begin_independent();
           comm.rank() == 1 ? fill(doubles) : fill(floats);
+          if (alone) ds->end_independent();
           ds->close();
         });
         auto ds = Dataset::open(Comm(), path, false, {});
@@ -312,6 +315,7 @@ TEST(Patches, lossy_ones_are_the_same_in_whatever_form_their_values_come) {
         std::filesystem::remove(path);
       }
       EXPECT_EQ(found[0], found[1]) << layout << " " << codec;
+      EXPECT_EQ(found[0], found[2]) << layout << " " << codec;
       std::size_t i = 0;
       for (Count k = 0; k < shape[0]; ++k)
         for (Count j = 0; j < shape[1]; ++j)
