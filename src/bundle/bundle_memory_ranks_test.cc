@@ -116,6 +116,57 @@ TEST(BundleMemory, one_failure_of_one_rank_is_one_files_at_most) {
   for (int f = 0; f < files; ++f) std::filesystem::remove(path_of(f));
 }
 
+/// Definitions of a member fail where `who` has no memory. Returns whether that was so.
+bool definitions_fail_at(long allocation, int who, const char* layout) {
+  bool hit = false;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Bundle bundle(comm, "b", 1, {});
+    auto other = write_member(comm, bundle, 0);
+    auto ds = Dataset::create(comm, path_of(1), 5, false, {{"layout", layout}});
+    EXPECT_TRUE(bundle.add(*ds));
+    ds->def_var("v", Type::int32, std::array{ds->def_dim("t", 0), ds->def_dim("x", ranks * width)});
+    auto& memory = FailingMemory::mine();
+    if (comm.rank() == who) memory.begin(allocation);
+    const auto failed = attempt_to([&] {
+      const FailingMemory::Armed armed;
+      ds->enddef();
+    });
+    if (comm.rank() == who) hit = memory.has_failed;
+    EXPECT_EQ(comm.all_reduce(failed.has_value(), Reduce::min), std::int64_t{failed.has_value()});
+    // Whatever it has come to on each rank: the others go their way, and it has another try.
+    bundle.close(std::move(other));
+    bundle.complete();
+    const auto first = bundle.take_outcomes();
+    ASSERT_EQ(first.size(), 1U) << allocation;
+    EXPECT_EQ(first[0].second, 0) << allocation;
+    if (failed) EXPECT_NO_THROW(ds->enddef()) << allocation;
+    for (Count record = 0; record < 2; ++record) {
+      std::vector<std::int32_t> values(width, 2);
+      std::vector<Request> list;
+      list.push_back(row(record, width * comm.rank(), width, values));
+      list[0].write = true;
+      ds->execute(list, true);
+    }
+    bundle.close(std::move(ds));
+    bundle.complete();
+    EXPECT_NO_THROW(bundle.tell()) << allocation;
+    comm.barrier();
+    for (int f = 0; comm.is_root() && f < 2; ++f) EXPECT_TRUE(is_whole(path_of(f))) << allocation;
+  });
+  return hit;
+}
+
+TEST(BundleMemory, definitions_that_fail_on_one_rank_hold_up_no_other_member) {
+  for (const char* layout : {"canonical", "chunked"}) {
+    for (int who = 0; who < ranks; ++who) {
+      long n = 0;
+      while (definitions_fail_at(n, who, layout)) ++n;
+      EXPECT_GT(n, 10) << layout;
+    }
+  }
+  for (int f = 0; f < 2; ++f) std::filesystem::remove(path_of(f));
+}
+
 }  // namespace
 }  // namespace forebay
 

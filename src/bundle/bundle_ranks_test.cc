@@ -439,31 +439,46 @@ TEST(Bundles, whatever_needs_one_file_writes_all_of_them) {
       [](Simple& one) { one.ds->begin_independent(), one.ds->end_independent(); },
       [](Simple& one) { one.ds->redef(), one.ds->enddef(); },
   };
+  const auto is_file = [](const char* name) {
+    return content(path_of(name, 9)).substr(0, 3) == "CDF";
+  };
+  const auto all_need = [&](std::size_t need, bool chunked, bool written) {
+    const auto way = std::to_string(need) + (chunked ? ", chunked" : "");
+    run_as_threads(2, [&](const Comm& comm) {
+      const HintMap hints{{"layout", chunked ? "chunked" : "canonical"}};
+      Bundle bundle = bundle_of(comm);
+      Simple a(comm, path_of("a", 9), hints), b(comm, path_of("b", 9), hints),
+          c(comm, path_of("c", 9), hints);
+      for (Simple* one : {&a, &b, &c}) {
+        EXPECT_TRUE(bundle.add(*one->ds));
+        one->define(chunked);
+        if (written) one->put(7);
+      }
+      bundle.close(std::move(a.ds));
+      comm.barrier();
+      for (const char* name : {"a", "b", "c"}) EXPECT_FALSE(is_file(name)) << way;
+      if (!chunked) EXPECT_EQ(size_of_file(path_of("a", 9)), 0);
+      comm.barrier();
+      needs[need](b);
+      for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(is_file(name)) << way;
+      EXPECT_GT(size_of_file(path_of("a", 9)), 120) << way;
+      if (written || !chunked) EXPECT_EQ(c.get(), written ? 7 : 0) << way;
+      bundle.remove(*b.ds);
+      b.ds->close();
+      bundle.close(std::move(c.ds));
+      bundle.complete();
+      bundle.tell();
+      for (const char* name : {"a", "b", "c"}) {
+        Simple again(Dataset::open(comm, path_of(name, 9), false, {}));
+        if (written) EXPECT_EQ(again.get(), 7) << name << " " << way;
+        again.ds->close();
+      }
+    });
+  };
   for (std::size_t need = 0; need < needs.size(); ++need) {
-    for (const bool has_written : {true, false}) {
-      run_as_threads(2, [&](const Comm& comm) {
-        Bundle bundle = bundle_of(comm);
-        Simple a(comm, path_of("a", 9)), b(comm, path_of("b", 9)), c(comm, path_of("c", 9));
-        for (Simple* one : {&a, &b, &c}) {
-          EXPECT_TRUE(bundle.add(*one->ds));
-          one->define();
-          if (has_written || need == 0) one->put(7);
-        }
-        bundle.close(std::move(a.ds));
-        comm.barrier();
-        EXPECT_EQ(size_of_file(path_of("a", 9)), 0);
-        EXPECT_EQ(size_of_file(path_of("c", 9)), 0);
-        comm.barrier();
-        needs[need](b);
-        EXPECT_GT(size_of_file(path_of("a", 9)), 120) << need;
-        EXPECT_GT(size_of_file(path_of("c", 9)), 0) << need;
-        EXPECT_EQ(c.get(), has_written || need == 0 ? 7 : 0);
-        bundle.remove(*b.ds);
-        b.ds->close();
-        bundle.close(std::move(c.ds));
-        bundle.complete();
-        bundle.tell();
-      });
+    for (const bool chunked : {false, true}) {
+      all_need(need, chunked, true);
+      if (need > 0) all_need(need, chunked, false);
     }
   }
 }
@@ -1083,28 +1098,31 @@ TEST(Bundles, schemes_that_may_be_as_quick_are_tried_once_and_then_times_tell) {
 }
 
 TEST(Bundles, a_dropped_member_is_not_written) {
-  run_as_threads(2, [&](const Comm& comm) {
-    Bundle bundle = bundle_of(comm);
-    Simple a(comm, path_of("a", 5)), b(comm, path_of("b", 5)), c(comm, path_of("c", 5));
-    for (Simple* one : {&a, &b, &c}) {
-      EXPECT_TRUE(bundle.add(*one->ds));
-      one->define();
-      one->put(5);
-    }
-    bundle.close(std::move(a.ds));
-    bundle.close(std::move(b.ds));
-    comm.barrier();
-    if (comm.rank() == 1) bundle.drop(bundle.waiting_as(path_of("a", 5)));
-    comm.barrier();
-    std::filesystem::remove(path_of("a", 5));
-    bundle.remove(*c.ds);
-    c.ds->drop(true);
-    EXPECT_FALSE(std::filesystem::exists(path_of("c", 5)));
-    bundle.complete();
-    bundle.tell();
-    EXPECT_FALSE(std::filesystem::exists(path_of("a", 5)));
-    EXPECT_GT(size_of_file(path_of("b", 5)), 80);
-  });
+  for (const bool chunked : {false, true})
+    run_as_threads(2, [&](const Comm& comm) {
+      const HintMap hints{{"layout", chunked ? "chunked" : "canonical"}};
+      Bundle bundle = bundle_of(comm);
+      Simple a(comm, path_of("a", 5), hints), b(comm, path_of("b", 5), hints),
+          c(comm, path_of("c", 5), hints);
+      for (Simple* one : {&a, &b, &c}) {
+        EXPECT_TRUE(bundle.add(*one->ds));
+        one->define(chunked);
+        one->put(5);
+      }
+      bundle.close(std::move(a.ds));
+      bundle.close(std::move(b.ds));
+      comm.barrier();
+      if (comm.rank() == 1) bundle.drop(bundle.waiting_as(path_of("a", 5)));
+      comm.barrier();
+      std::filesystem::remove(path_of("a", 5));
+      bundle.remove(*c.ds);
+      c.ds->drop(true);
+      EXPECT_FALSE(std::filesystem::exists(path_of("c", 5)));
+      bundle.complete();
+      bundle.tell();
+      EXPECT_FALSE(std::filesystem::exists(path_of("a", 5)));
+      EXPECT_GT(size_of_file(path_of("b", 5)), 80);
+    });
 }
 
 // Under its old name may be another by then, which is nobody's here.

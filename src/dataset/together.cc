@@ -82,7 +82,9 @@ WaitingFacts Dataset::waiting() const {
   facts.bytes = holding_->held_bytes();
   facts.numrecs = schema_.numrecs;
   facts.numrecs_changed = numrecs_dirty_;
-  facts.any = facts.operations > 0 || handed_over_ || container_->definitions_wait();
+  // An enddef that failed may have come so far on some ranks only.
+  const bool defined = mode_ != Mode::define && container_->definitions_wait();
+  facts.any = facts.operations > 0 || handed_over_ || defined;
   return facts;
 }
 

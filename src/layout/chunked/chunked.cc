@@ -92,14 +92,17 @@ const VariableCoding& ChunkedLayout::coding(VarId var) {
 }
 
 // A variable that this build cannot work on (a codec it lacks, a damaged shape) fails its own
-// requests only.
+// requests only. Without memory all of them fail, and are as they were: who keeps them tries again.
 std::span<Request> ChunkedLayout::usable(std::span<Request> requests,
                                          std::optional<Error>& refused) {
+  std::optional<Error> no_memory;
   const auto end = std::stable_partition(requests.begin(), requests.end(), [&](const Request& r) {
     const auto error = attempt_to([&] { coding(r.var); });
+    if (error && error->code() == Errc::enomem) no_memory = error;
     if (error && !refused) refused = Error(*error).as_own_matter();
     return !error;
   });
+  if (no_memory) throw *no_memory;
   return {requests.begin(), end};
 }
 

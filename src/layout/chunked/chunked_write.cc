@@ -574,12 +574,16 @@ void ChunkedLayout::choose_files(const Operation& op, std::uint32_t round, Entri
 
 // A chunk that was written in part is likely to be written again soon.
 void ChunkedLayout::remember(Operation& op, std::span<const std::uint32_t> own) {
+  // All that is known of them is old, also where there is no memory for what is new.
+  for (const std::uint32_t i : own) {
+    VarId var = op.chunks[i].var;
+    file_of(var).cache_.drop(var, op.chunks[i].id);
+  }
   for (const std::uint32_t i : own) {
     const PlannedChunk& c = op.chunks[i];
     VarId var = c.var;
     ChunkCache& cache = file_of(var).cache_;
     if (cache.limit() == 0) continue;
-    cache.drop(var, c.id);
     if (!c.shared || 2 * c.touched > c.bytes || coding(c.var).pipeline.lossy()) continue;
     const std::byte* raw = team().buffer(c);
     cache.keep(var, c.id, std::make_shared<std::vector<std::byte>>(raw, raw + c.bytes));

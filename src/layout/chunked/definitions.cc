@@ -215,11 +215,12 @@ void ChunkedLayout::start(const Schema* old, const std::function<void(const Move
     table.shape = schema_.vars[i].chunking->shape;
     table.reason = schema_.vars[i].chunking->reason;
   }
+  renew_codings();
+  // All ranks have begun behind it, or none.
   by_root(comm_, [&] {
     write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
                   [](const Variable& var) { return var.chunking.has_value(); });
   });
-  renew_codings();
   begun_ = true;
 }
 

@@ -178,7 +178,7 @@ class FileScan {
           told_.changed(static_cast<std::uint32_t>(known.number), known.variable.type,
                         first_block(*part));
         }
-        told_.place(static_cast<std::uint32_t>(known.number), part->place);
+        told_.place(static_cast<std::uint32_t>(known.number), known.variable.name, part->place);
       }
     }
   }

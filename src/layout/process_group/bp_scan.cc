@@ -113,7 +113,7 @@ class Scan {
       told_.changed(number, parsed.variable().type, first);
       last_[number] = std::move(said);
     }
-    told_.place(number, place);
+    told_.place(number, parsed.variable().name, place);
   }
 
   template <typename F>

@@ -102,11 +102,12 @@ void ToldIndex::changed(std::uint32_t number, bp::Type type, std::span<const std
   put(first);
 }
 
-void ToldIndex::place(std::uint32_t number, const EntryPlace& place) {
+void ToldIndex::place(std::uint32_t number, std::string_view name, const EntryPlace& place) {
   StepPlaces& places = places_[number];
   const std::uint32_t step = steps_ - 1;
   if (!places.empty() && places.back() == step)
-    throw Error(Errc::ebad_file, "damaged: a variable is twice in the index of a step", "");
+    throw Error(Errc::ebad_file,
+                "damaged: variable " + std::string(name) + " is twice in the index of a step", "");
   places.append(step, place);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,7 +46,7 @@ class ToldIndex {
   /// It says something else in this step, and in those that follow.
   void changed(std::uint32_t number, bp::Type type, std::span<const std::byte> first);
   /// Behind that, or where nothing has changed: it is in this step. Errc::ebad_file: twice.
-  void place(std::uint32_t number, const EntryPlace& place);
+  void place(std::uint32_t number, std::string_view name, const EntryPlace& place);
   /// Errc::ebad_file: there are too many.
   void attribute(const bp::Attribute& attribute);
 

@@ -5,10 +5,11 @@
 
 #include <map>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
+#include "base/attempt.h"
 #include "format/bp_write.h"
 
 namespace forebay::process_group {
@@ -51,9 +52,9 @@ TEST(ToldIndex, steps_that_are_alike_take_next_to_nothing) {
   for (std::uint32_t s = 0; s < steps; ++s) {
     if (s > 0) told.step(false, s + 1);
     const Offset begin = 64 + Offset{s} * 1000;
-    told.place(0, {begin, 100});
-    if (s % 10 == 0) told.place(1, {begin + 100, 300});
-    told.place(2, {begin + 400, 200});
+    told.place(0, "0", {begin, 100});
+    if (s % 10 == 0) told.place(1, "1", {begin + 100, 300});
+    told.place(2, "2", {begin + 400, 200});
   }
   const auto bytes = told.take();
   EXPECT_LT(bytes.size(), 8 * steps);
@@ -82,7 +83,7 @@ TEST(ToldIndex, places_that_follow_no_rule_come_back_as_they_were) {
     for (std::uint32_t v = 0; v < variables; ++v) {
       if (random() % 4 < v) continue;
       const EntryPlace place{at, 100 + static_cast<Count>(random() % 2)};
-      told.place(v, place);
+      told.place(v, std::to_string(v), place);
       all[v][s] = place;
       at += place.bytes + static_cast<Offset>(random() % 3) * 50;
     }
@@ -104,8 +105,10 @@ TEST(ToldIndex, places_that_follow_no_rule_come_back_as_they_were) {
 
 TEST(ToldIndex, a_variable_is_in_a_step_once) {
   ToldIndex told = begun(1);
-  told.place(0, {64, 100});
-  EXPECT_THROW(told.place(0, {164, 100}), Error);
+  told.place(0, "T", {64, 100});
+  const auto twice = attempt_to([&] { told.place(0, "T", {164, 100}); });
+  ASSERT_TRUE(twice);
+  EXPECT_NE(twice->message().find("variable T is twice"), std::string::npos) << twice->message();
 }
 
 }  // namespace
