@@ -142,8 +142,7 @@ void Comm::broadcast_bytes(std::span<const std::byte> mine,
     std::copy_n(all, front.size, room(front.size));
   } else {
     std::byte* into = nullptr;
-    const auto failed = attempt_to([&] { into = room(front.size); });
-    meet(failed ? failed->code() : Errc::ok);
+    agree_on_error(*this, attempt_to([&] { into = room(front.size); }));
     backend_->broadcast(into, front.size, root);
   }
 }

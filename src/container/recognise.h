@@ -9,7 +9,7 @@ namespace forebay {
 
 /// Local. The first container, in order, that recognises what is at `path`. Null where none does,
 /// where there is nothing, and where the system does not let it be looked at: who opens it then is
-/// told why. Errc::eread, and what a container throws that sees that its file is damaged.
+/// told why.
 const ContainerEntry* recognise(const std::string& path);
 
 }  // namespace forebay

@@ -1,6 +1,7 @@
 #include "layout/data_files.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "base/attempt.h"
@@ -44,12 +45,17 @@ bool is_left_by(const std::string& path, std::optional<std::uint64_t> id) {
   return its;
 }
 
-void remove_left_by(const std::string& folder, std::optional<std::uint64_t> id) noexcept {
-  remove_leavings(folder, [&](std::string_view name) {
+bool remove_left_by(const std::string& folder, std::optional<std::uint64_t> id) noexcept {
+  bool all = true;
+  const auto is_its = [&](std::string_view name) {
     bool its = false;
-    attempt_to([&] { its = is_number(name) && is_left_by(folder + "/" + std::string(name), id); });
+    if (attempt_to(
+            [&] { its = is_number(name) && is_left_by(folder + "/" + std::string(name), id); }))
+      all = false;
     return its;
-  });
+  };
+  remove_leavings(folder, std::cref(is_its));
+  return all;
 }
 
 namespace {

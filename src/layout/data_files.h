@@ -44,7 +44,9 @@ void check_front(ByteFile& file, const Front& expected);
 /// Local. Whether a data file may be removed with the file of this id: it begins so, or is torn.
 bool is_left_by(const std::string& path, std::optional<std::uint64_t> id);
 /// Local. Removes these from a folder, and the folder if nothing else is in it, as far as it can.
-void remove_left_by(const std::string& folder, std::optional<std::uint64_t> id) noexcept;
+/// Whether all files that may be some could be looked into: if not, what tells whose they are has
+/// to stay.
+bool remove_left_by(const std::string& folder, std::optional<std::uint64_t> id) noexcept;
 
 /// Ranks that write one data file.
 struct Group {

@@ -1,6 +1,6 @@
 // client_caches=weak: what a node has kept of the files of a directory goes when they are closed,
-// as it does of the file of definitions. The program's own system calls, which the library finds
-// before the C library's, tell.
+// as it does of the file of definitions; and what nodes are to find is brought to the server. The
+// program's own system calls, which the library finds before the C library's, tell.
 #include <fcntl.h>
 #include <pnetcdf.h>
 #include <sys/syscall.h>
@@ -21,9 +21,10 @@ using namespace forebay_test;
 
 namespace {
 
-/// Of a file: that it was read or written last, or that what was kept of it went last.
+/// Of a file: that it was read or written last, or that what was kept of it went last; and that
+/// what was written was not brought to the device since.
 struct Uses {
-  bool used = false, gone = false;
+  bool used = false, gone = false, dirty = false;
 };
 std::mutex noting;
 std::map<std::string, Uses> uses;
@@ -46,6 +47,12 @@ void note(int fd, bool goes) {
   its.gone = goes;
 }
 
+void note_dirty(int fd, bool dirty) {
+  const std::string path = path_of(fd);
+  const std::lock_guard lock(noting);
+  uses[path.substr(path.rfind('/') + 1)].dirty = dirty;
+}
+
 }  // namespace
 
 extern "C" {
@@ -56,12 +63,18 @@ __attribute__((visibility("default"))) ssize_t pread(int fd, void* to, size_t n,
 __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* from, size_t n,
                                                       off_t at) {
   note(fd, false);
+  note_dirty(fd, true);
   return ::syscall(SYS_pwrite64, fd, from, n, at);
 }
 __attribute__((visibility("default"))) ssize_t pwritev(int fd, const struct iovec* pieces, int n,
                                                        off_t at) {
   note(fd, false);
+  note_dirty(fd, true);
   return ::syscall(SYS_pwritev, fd, pieces, n, at, 0);
+}
+__attribute__((visibility("default"))) int fsync(int fd) {
+  note_dirty(fd, false);
+  return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 __attribute__((visibility("default"))) int close(int fd) {
   const bool fails = !to_fail.empty() && path_of(fd).ends_with(to_fail);
@@ -130,6 +143,19 @@ TEST(WeakFiles, in_a_directory_tell_of_errors_when_they_are_closed) {
         MPI_Barrier(MPI_COMM_WORLD);
       }
     }
+  }
+}
+
+// Another node's rank may read before anybody has written.
+TEST(WeakFiles, of_decomposed_variables_are_at_the_server_when_they_are_defined) {
+  for (const bool weak : {true, false}) {
+    uses.clear();
+    const int id = open_or_create(true, hints_of("decomposed", weak ? "weak" : "coherent"));
+    EXPECT_NE(uses[std::to_string(world.rank)].dirty, weak);
+    EXPECT_TRUE(world.rank > 0 || uses["state"].dirty != weak);
+    EXPECT_OK(ncmpi_close(id));
+    EXPECT_OK(world.rank == 0 ? ncmpi_delete(world.path().c_str(), MPI_INFO_NULL) : NC_NOERR);
+    MPI_Barrier(MPI_COMM_WORLD);
   }
 }
 

@@ -301,7 +301,7 @@ void remove_files_beside(const std::string& path, const Schema* header) noexcept
     if (!id && index.front) id = index.front->id;
     if (!id && index.beginning != Beginning::torn) return;
     const std::string folder = folder_of(path);
-    data_files::remove_left_by(folder, id);
+    if (!data_files::remove_left_by(folder, id)) return;
     // The index last, by which the folder is known.
     remove_leavings(folder, [](std::string_view name) { return name == "index"; });
   });

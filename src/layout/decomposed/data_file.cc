@@ -84,10 +84,13 @@ void remove_data_files(const std::string& path, std::optional<std::uint64_t> id)
     if (!has_data_files(path)) return;
     if (id && is_of_another(path, *id)) return;
     // What the state tells of, or the header: others' files may have come beside them.
-    if (const auto found = slots_beside(path); found && !id)
+    if (!id) {
+      const auto found = slots_beside(path);
+      if (!found) return;
       for (const auto& state : found->states)
         if (state) id = state->id;
-    data_files::remove_left_by(folder_of(path), id);
+    }
+    if (!data_files::remove_left_by(folder_of(path), id)) return;
     // The state last, by which the folder is known.
     remove_leavings(folder_of(path), [](std::string_view name) { return name == "state"; });
   });

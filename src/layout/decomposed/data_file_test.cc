@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "base/error.h"
 #include "base/memory_file_testing.h"
 #include "layout/decomposed/state_file.h"
@@ -78,6 +80,27 @@ class DataFile : public testing::Test {
     }
   }
 
+  /// Of a store whose calls are slow, so that a section and its root are written at a time; of
+  /// those calls that begin within `fails` one fails.
+  class Slow : public MemoryFile {
+   public:
+    using MemoryFile::MemoryFile;
+    using MemoryFile::write_at;
+    void write_at(Offset offset, std::span<iovec> pieces) override {
+      const std::lock_guard lock(mutex_);
+      if (offset >= fails.begin && offset < fails.end) {
+        fails = {};
+        throw Error(Errc::eno_space, "full");
+      }
+      MemoryFile::write_at(offset, pieces);
+    }
+    std::int64_t least_latency(bool /*writing*/) const override { return 500'000; }
+    FileSpace::Range fails{};
+
+   private:
+    std::mutex mutex_;
+  };
+
   std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
   std::unique_ptr<DataFileWriter> writer_;
   RootSums sums_;  // as a state has them
@@ -131,6 +154,50 @@ TEST_F(DataFile, a_root_that_no_commit_followed_is_wiped_by_the_next_write) {
   slab(1, 1, {5});
   commit(3);
   EXPECT_EQ(read(3).slab_count(), 2);
+}
+
+// On a slow store neither waits for the other: a root may be there whose section is not.
+TEST_F(DataFile, a_section_or_a_root_that_is_not_there_leaves_the_commit_of_before) {
+  for (const bool root : {false, true})
+    for (const bool killed : {false, true}) {
+      disk_ = std::make_shared<MemoryDisk>();
+      make();
+      slab(1, 0, {5});
+      commit(1);
+      const auto slow = std::make_shared<Slow>("data/3", disk_);
+      RootsFound found;
+      writer_ = std::make_unique<DataFileWriter>(slow, front);
+      writer_->open(1, 0, found);
+      const auto failed_write = [&](std::uint64_t epoch, std::uint64_t before) {
+        const Count slabs = read(before).slab_count();
+        slow->fails = root ? FileSpace::Range{root_place(0), root_place(slots)}
+                           : FileSpace::Range{first_block, INT64_MAX};
+        EXPECT_THROW(writer_->write(epoch), Error);
+        EXPECT_EQ(slow->fails.end, 0) << "nothing failed";
+        EXPECT_EQ(writer_->change(), RootSums{});
+        EXPECT_EQ(read(before).slab_count(), slabs);
+        // No state tells of such a root, so that nobody follows it.
+        EXPECT_EQ(refusal(epoch), root ? Errc::ok : Errc::enotnc);
+      };
+      slab(1, 1, {5, 6});
+      failed_write(2, 1);
+      writer_->unwritten();  // what was appended stays, and is tried again
+      commit(3);
+      EXPECT_EQ(read(3).slab_count(), 2);
+      slab(1, 2, {8});
+      failed_write(4, 3);
+      if (killed)
+        reopen(3);
+      else
+        writer_->dropped();
+      writer_->write(5);  // of another group's commit: this one has nothing new
+      writer_->committed();
+      EXPECT_EQ(read(5).slab_count(), 2);
+      slab(1, 2, {9});
+      commit(6);
+      EXPECT_EQ(read(6).slab_count(), 3);
+      reopen(6);
+    }
 }
 
 // Where the sections before one that tells all were, later ones of the same size come to lie.

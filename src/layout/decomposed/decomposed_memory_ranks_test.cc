@@ -18,6 +18,7 @@
 #include "base/failing_memory_testing.h"
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
+#include "layout/decomposed/data_file.h"
 
 #ifdef FOREBAY_FAILING_MEMORY
 
@@ -259,6 +260,7 @@ TEST(DecomposedMemory, a_rank_without_leaves_nobody_waiting_in_its_group) {
                         {"one classic", groups, true, 61},
                         {"codec", with({{"codec", "shuffle,zstd:1"}}), false, 61},
                         {"posix", with({{"transport", "posix"}}), false, 61},
+                        {"messages", with({{"buffer_limit", "4k"}}), false, 13},
                         {"async", with({{"stage", "async"}}), false, 61}};
   const auto folder = std::filesystem::path(::testing::TempDir()) /
                       ("forebay_decomposed_memory_" + std::to_string(::getpid()));
@@ -282,6 +284,33 @@ TEST(DecomposedMemory, a_rank_without_leaves_nobody_waiting_in_its_group) {
     if (HasFailure()) break;
   }
   std::signal(SIGALRM, before);
+  std::filesystem::remove_all(folder);
+}
+
+// The state goes last, and stays where a data file does: nobody else could tell whose that is.
+TEST(DecomposedMemory, data_files_that_could_not_be_removed_go_the_next_time) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) /
+                      ("forebay_decomposed_removal_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string path = folder / "file.nc";
+  bool hit = true;
+  for (long n = 0; hit && !HasFailure(); ++n) {
+    auto ds = Dataset::create(Comm(), path, 5, false, {{"layout", "decomposed"}});
+    ds->def_var("v", Type::int32, std::array{ds->def_dim("x", 100)});
+    ds->enddef();
+    ds->close();
+    EXPECT_TRUE(std::filesystem::exists(decomposed::data_path(path, 0)));
+    auto& memory = FailingMemory::mine();
+    memory.begin(n);
+    {
+      const FailingMemory::Armed armed;
+      decomposed::remove_data_files(path, std::nullopt);
+    }
+    hit = memory.has_failed;
+    memory.begin(-1);
+    decomposed::remove_data_files(path, std::nullopt);
+    EXPECT_FALSE(std::filesystem::exists(decomposed::folder_of(path))) << n;
+  }
   std::filesystem::remove_all(folder);
 }
 

@@ -182,6 +182,7 @@ void DecomposedLayout::make_files() {
     file->create(false);
     state_file_ = std::make_unique<StateFile>(file, id_);
     state_file_->create(first);
+    file->meet();
   });
   comm_.broadcast(&id_, sizeof id_);
   agree_on_error(comm_, attempt_to([&] {
@@ -190,6 +191,7 @@ void DecomposedLayout::make_files() {
                    // Others' were looked for before there was a state.
                    group_->file->create(true);
                    group_->writer->create();
+                   group_->file->meet();  // no commit may come before others read
                  }));
   make_io();
   first.id = id_;
@@ -229,9 +231,12 @@ void DecomposedLayout::start(const Schema* old, const std::function<void(const M
     write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
                   [](const Variable& var) { return var.decomposed; });
   });
-  // Each group decides for itself how it writes, and rank 0 has written more often than others.
-  if (first)
-    site_.file.learn_latency(true, comm_.all_reduce(site_.file.least_latency(true), Reduce::min));
+  // Each group decides for itself how it writes, and most ranks have not written yet, or once: what
+  // those take that have is enough.
+  if (first) {
+    const std::int64_t least = site_.file.folder().writes.least_of_any();
+    site_.file.learn_latency(true, comm_.all_reduce(least, Reduce::min));
+  }
 }
 
 // So that the ranks of maps find their pieces when they open the file again. Only where memory
