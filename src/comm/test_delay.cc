@@ -1,10 +1,14 @@
 #include "comm/test_delay.h"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
+#include <span>
 #include <thread>
+
+#include "base/hash.h"
 
 namespace forebay {
 
@@ -13,10 +17,11 @@ namespace {
 /// Waits of one thread: now and then a short one; for stretches of calls this rank is the late one.
 class Dawdler {
  public:
+  // Without memory of its own: tests of ranks that have none are delayed, too.
   Dawdler(std::uint32_t seed, Rank rank) {
     const auto thread = std::hash<std::thread::id>{}(std::this_thread::get_id());
-    std::seed_seq mixed{seed, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(thread)};
-    random_.seed(mixed);
+    const std::array<std::uint64_t, 3> mixed{seed, static_cast<std::uint64_t>(rank), thread};
+    random_.seed(static_cast<std::uint32_t>(hash_of(std::as_bytes(std::span(mixed)))));
   }
   void dawdle() {
     constexpr int stretch = 64;  // calls
