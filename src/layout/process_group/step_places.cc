@@ -22,6 +22,14 @@ std::uint32_t StepPlaces::operator[](std::size_t n) const {
   return stretch.step(static_cast<std::uint32_t>(n) - stretch.before);
 }
 
+std::vector<std::uint32_t> StepPlaces::numbers() const {
+  std::vector<std::uint32_t> all;
+  all.reserve(size());
+  for (const Stretch& stretch : stretches_)
+    for (std::uint32_t n = 0; n < stretch.steps; ++n) all.push_back(stretch.step(n));
+  return all;
+}
+
 std::optional<EntryPlace> StepPlaces::find(std::size_t step) const {
   const auto next = std::upper_bound(stretches_.begin(), stretches_.end(), step,
                                      [](std::size_t s, const Stretch& of) { return s < of.first; });

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ranges>
 #include <vector>
 
 #include "base/types.h"
@@ -51,11 +50,8 @@ class StepPlaces {
   /// The n-th of the steps; n < size().
   std::uint32_t operator[](std::size_t n) const;
   std::uint32_t back() const { return stretches_.back().last(); }
-  /// All of them.
-  auto numbers() const {
-    return std::views::iota(std::size_t{0}, size()) |
-           std::views::transform([this](std::size_t n) { return (*this)[n]; });
-  }
+  /// All of them, made where they are asked for: four bytes each.
+  std::vector<std::uint32_t> numbers() const;
   /// Nothing: that step is none of them.
   std::optional<EntryPlace> find(std::size_t step) const;
   const std::vector<Stretch>& stretches() const { return stretches_; }
