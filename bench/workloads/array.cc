@@ -48,10 +48,11 @@ std::int64_t count_beyond(std::span<const std::byte> a, std::span<const std::byt
   std::int64_t beyond = 0;
   const auto count = [&]<typename T>(T) {
     for (std::size_t at = 0; at < a.size(); at += sizeof(T)) {
+      const auto its = a.subspan(at, sizeof(T)), other = b.subspan(at, sizeof(T));
       T x{}, y{};
-      std::memcpy(&x, a.data() + at, sizeof x);
-      std::memcpy(&y, b.data() + at, sizeof y);
-      const bool same = std::memcmp(&x, &y, sizeof x) == 0;
+      std::memcpy(&x, its.data(), sizeof x);
+      std::memcpy(&y, other.data(), sizeof y);
+      const bool same = std::ranges::equal(its, other);
       const double apart = std::abs(static_cast<double>(x) - static_cast<double>(y));
       beyond += !same && !(bound > 0 && apart <= bound);
     }

@@ -39,7 +39,8 @@ Box FieldPattern::block(std::size_t, int rank) const {
 
 void FieldPattern::fill(std::size_t, const Box& box, std::byte* out) const {
   const std::size_t width = size_of(variable_.type);
-  const auto& [planes, rows, columns] = options_.shape;
+  const MPI_Offset planes = options_.shape[0], rows = options_.shape[1],
+                   columns = options_.shape[2];
   std::byte* to = out;
   visit_rows(box, out, [&](const auto& at, std::byte*, MPI_Offset n) {
     const MPI_Offset row = (at[0] % planes * rows + at[1] % rows) * columns;
