@@ -1334,6 +1334,23 @@ TEST(Bundles, a_new_member_in_chunks_is_no_file_until_all_of_it_is_written) {
   }
 }
 
+/// All of them are closed, and written by it.
+void complete(Bundle& bundle, std::vector<std::unique_ptr<Dataset>>& all) {
+  for (auto& ds : all) bundle.close_later(std::move(ds));
+  bundle.complete();
+  bundle.tell();
+}
+
+/// The f-th file has 500 values a rank: f + 1.
+void expect_values(const Comm& comm, const char* name, int files) {
+  for (int f = 0; f < files; ++f) {
+    Simple one(Dataset::open(comm, path_of(name, f), false, {}));
+    one.each = 500;
+    EXPECT_EQ(one.get(), f + 1);
+    one.ds->close();
+  }
+}
+
 // Nodes may mount a folder in different ways: all ranks go the same way all the same.
 TEST(Bundles, caches_of_one_rank_may_be_weak) {
   constexpr int ranks = 3, files = 3;
@@ -1353,17 +1370,10 @@ TEST(Bundles, caches_of_one_rank_may_be_weak) {
         one.put(f + 1);
         all.push_back(std::move(one.ds));
       }
-      for (auto& ds : all) bundle.close_later(std::move(ds));
-      bundle.complete();
-      bundle.tell();
+      complete(bundle, all);
       if (comm.is_root()) told = bundle.plan_json();
       comm.barrier();
-      for (int f = 0; f < files; ++f) {
-        Simple one(Dataset::open(comm, path_of("mixed", f), false, {}));
-        one.each = 500;
-        EXPECT_EQ(one.get(), f + 1);
-        one.ds->close();
-      }
+      expect_values(comm, "mixed", files);
     });
     EXPECT_EQ(told.find("\"path\":\"" + path_of("mixed", 1)), std::string::npos) << told;
     EXPECT_NE(told.find(path_of("mixed", 2)), std::string::npos) << told;
@@ -1384,9 +1394,7 @@ TEST(Bundles, a_member_whose_caches_are_weak_is_written_by_itself) {
       one.put(f + 1);
       all.push_back(std::move(one.ds));
     }
-    for (auto& ds : all) bundle.close_later(std::move(ds));
-    bundle.complete();
-    bundle.tell();
+    complete(bundle, all);
     if (comm.is_root()) {
       const std::string told = bundle.plan_json();
       EXPECT_NE(told.find("\"encoded_together\":[\"" + path_of("mounted", 0) + "\",\"" +
@@ -1396,12 +1404,7 @@ TEST(Bundles, a_member_whose_caches_are_weak_is_written_by_itself) {
       EXPECT_NE(told.find("caches of some node are weak"), std::string::npos) << told;
     }
     comm.barrier();
-    for (int f = 0; f < files; ++f) {
-      Simple one(Dataset::open(comm, path_of("mounted", f), false, {}));
-      one.each = 500;
-      EXPECT_EQ(one.get(), f + 1);
-      one.ds->close();
-    }
+    expect_values(comm, "mounted", files);
   });
 }
 
