@@ -82,24 +82,42 @@ Bundle::~Bundle() {
   for (const Member& member : open_) member.dataset->forget_others();
 }
 
-bool Bundle::add(Dataset& dataset, FileNumber file) {
+Bundle::Joining Bundle::prepare(Dataset& dataset) {
   if (dataset.others())
     throw Error(Errc::einval, dataset.path() + " is in a bundle already",
                 "a file is a member of one bundle, once");
+  Joining joining;
+  if (!dataset.may_write_with_others()) return joining;
+  const std::size_t members = closed_.size() + open_.size() + 1;
+  joining.path = std::make_shared<const std::string>(dataset.path());
   if (report_to_.empty() && dataset.method().wants_json_report())
-    report_to_ = dataset.method().report;
-  std::shared_ptr<const std::string> path;
-  const bool joins = dataset.write_with(*this, comm_, [&] {
-    const std::size_t members = closed_.size() + open_.size() + 1;
-    path = std::make_shared<const std::string>(dataset.path());
-    open_.reserve(open_.size() + 1);
-    closed_.reserve(members);
-    codes_.reserve(members + 1);
-    outcomes_.reserve(outcomes_.size() + members);
-    lost_.reserve(lost_.size() + members);
-  });
-  if (!joins) return false;
-  open_.push_back({&dataset, std::move(path), file, ++added_});  // there is room
+    joining.report = dataset.method().report;
+  open_.reserve(open_.size() + 1);
+  closed_.reserve(members);
+  codes_.reserve(members + 1);
+  outcomes_.reserve(outcomes_.size() + members);
+  lost_.reserve(lost_.size() + members);
+  joining.file = dataset.prepare_to_join();
+  return joining;
+}
+
+bool Bundle::add(Dataset& dataset, FileNumber file) {
+  Joining joining;
+  std::int64_t weak = 0;
+  const auto prepared = [&] {
+    joining = prepare(dataset);
+    weak = joining.file.weak;
+  };
+  together(dataset.comm(), prepared, {&weak, 1}, Reduce::max);
+  joining.file.weak = weak;
+  return add(dataset, file, std::move(joining));
+}
+
+bool Bundle::add(Dataset& dataset, FileNumber file, Joining joining) {
+  if (!joining.path) return false;
+  dataset.write_with(*this, comm_, std::move(joining.file));
+  if (report_to_.empty()) report_to_ = std::move(joining.report);
+  open_.push_back({&dataset, std::move(joining.path), file, ++added_});  // there is room
   return true;
 }
 
@@ -254,7 +272,7 @@ void Bundle::complete(bool later) {
       attempt_to([&] { add_why("the close itself writes chunks, no thread"); });
     const auto apart = attempt_together(comm_, [&] { write_jointly(waiting(), later); });
     if (apart) note_apart(*apart);
-    attempt_together(comm_, [&] { print_record(); });
+    if (!report_to_.empty()) attempt_together(comm_, [&] { print_record(); });
     for (const Member& member : open_) {
       Dataset& dataset = *member.dataset;
       if (!dataset.waiting().any || dataset.is_handed_over()) continue;
@@ -334,7 +352,6 @@ void Bundle::note_apart(const Error& why) {
 
 // Numbers of the joint operation alone: what files do for themselves stands in their reports.
 void Bundle::print_record() {
-  if (report_to_.empty()) return;
   const bool any = !last_.files.empty() || !last_.encoded.empty() || !last_.apart.empty();
   if (!any) return;
   const ReportSummary summary = summarize(comm_, report_);

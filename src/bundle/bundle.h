@@ -87,6 +87,17 @@ class Bundle final : public WritesTogether {
   /// wait. Errc::einval if it is a member, of this bundle or another. `file`: its number, on rank 0
   /// or on all.
   bool add(Dataset& dataset, FileNumber file = {});
+  /// What a rank needs for that.
+  struct Joining {
+    std::shared_ptr<const std::string> path;  // null: its writes cannot wait
+    std::string report;
+    Dataset::Joining file;
+  };
+  /// Local. As add() has it.
+  Joining prepare(Dataset& dataset);
+  /// The same where all ranks are prepared: `file.weak` is the largest of all ranks'. There is no
+  /// meeting, as a rule.
+  bool add(Dataset& dataset, FileNumber file, Joining joining);
   /// Local. It goes, without having been closed here.
   void remove(Dataset& dataset);
   /// Collective. Closes a member, which waits. Writes the bundle once there are as many as the

@@ -118,16 +118,24 @@ bool is_alike(const Comm& one, const Comm& other) {
 /// same, of all of them: maxima. Rank 0 looks which file it is: names are asked for once.
 struct Meant {
   static constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-  // Any, not all, id, less the id, twice, and the file's number.
-  std::array<std::int64_t, 7> facts{0, 1, 0, 0, 0, least, least};
+  // Any, not all, id, less the id, twice, the file's number, and weak caches.
+  std::array<std::int64_t, 8> facts{0, 1, 0, 0, 0, least, least, 0};
+  Bundle::Joining joining;  // what this rank needs to add it
 
   /// Collective.
-  Meant(const Comm& comm, const Bundle* bundle, const std::string& path) {
+  Meant(const Comm& comm, Bundle* bundle, Dataset& dataset) {
     std::optional<Error> failed;
     if (bundle != nullptr)
       facts = {1, !is_alike(bundle->comm(), comm), bundle->id(), -bundle->id(), 0, least, least};
-    failed = attempt_to([&] { look(path, comm.is_root()); });
+    failed = attempt_to([&] {
+      look(dataset.path(), comm.is_root());
+      // A second meeting for each file would be a tenth of a step of many small ones.
+      if (bundle == nullptr || dataset.others() != nullptr) return;
+      joining = bundle->prepare(dataset);
+      facts[7] = joining.file.weak;
+    });
     agree_on_error(comm, failed, facts, Reduce::max);
+    joining.file.weak = facts[7];
   }
   bool any() const { return facts[0] != 0; }
   bool all() const { return facts[1] == 0 && facts[2] == -facts[3]; }
@@ -241,7 +249,7 @@ void join_bundle(Dataset& dataset) {
   const std::string name = method_value(dataset.method(), "bundle");
   const Comm& comm = dataset.comm();
   Entry* entry = find(name);
-  const Meant meant(comm, entry ? entry->bundle.get() : nullptr, dataset.path());
+  Meant meant(comm, entry ? entry->bundle.get() : nullptr, dataset);
   // Behind a meeting: a sentence that there is no memory for is left out of the report.
   const auto leave_out = [&](auto&& why) {
     attempt_to([&] { dataset.remark("bundle " + name + ": left out, as " + why()); });
@@ -252,7 +260,10 @@ void join_bundle(Dataset& dataset) {
   if (!meant.any()) entry = &make_bundle(comm, name, bundle_options(dataset.method()));
   if (meant.any() && !meant.all())
     return leave_out([] { return std::string("other ranks write that"); });
-  if (!entry->bundle->add(dataset, meant.file()))
+  const bool added = meant.any()
+                         ? entry->bundle->add(dataset, meant.file(), std::move(meant.joining))
+                         : entry->bundle->add(dataset, meant.file());
+  if (!added)
     leave_out([&] { return "stage " + dataset.method().stage + " keeps what is written"; });
 }
 
@@ -339,7 +350,7 @@ int open_bundle(const Comm& comm, const std::string& name, const HintMap& hints)
 
 void add_to_bundle(int number, Dataset& ds) {
   Entry& entry = entry_of(number);
-  const Meant meant(ds.comm(), entry.bundle.get(), ds.path());
+  Meant meant(ds.comm(), entry.bundle.get(), ds);
   if (!meant.all())
     throw Error(Errc::einval, ds.path() + ": its ranks are not those of the bundle",
                 "open the bundle's files on its communicator");
@@ -349,7 +360,7 @@ void add_to_bundle(int number, Dataset& ds) {
     throw Error(Errc::einval, ds.path() + " is in a bundle already",
                 "a file is a member of one bundle, once");
   entry.note_outcomes();
-  if (!entry.bundle->add(ds, meant.file())) {
+  if (!entry.bundle->add(ds, meant.file(), std::move(meant.joining))) {
     entry.apart.push_back(&ds);
     ds.finish_making();
   }

@@ -30,6 +30,8 @@ class Topology {
   /// Memory and time: O(ranks), however many nodes there are; messages as a gathering of one number
   /// takes them, and a communicator of the nodes' leaders.
   static const Topology& of(const Comm& comm, int ranks_per_node);
+  /// Local, the same on all ranks: whether of() is local, too.
+  static bool is_known(const Comm& comm, int ranks_per_node);
   ~Topology();
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;

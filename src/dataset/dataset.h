@@ -225,14 +225,23 @@ class Dataset {
   // -- bundles (together.cc)
   // -----------------------------------------------------------------------------------------
 
-  /// Collective. From here on collective writes wait, and the definitions of a new file with them,
-  /// until `others` write them, or close(). False where they cannot: the file is for reading, or
-  /// its stage keeps them elsewhere. `others` outlive the dataset, or it forgets them.
+  /// Local, the same on all ranks. False: the file is for reading, or its stage keeps what is
+  /// written elsewhere.
+  bool may_write_with_others() const;
+  /// What a rank needs for write_with().
+  struct Joining {
+    std::unique_ptr<HoldingStage> stage;
+    std::int64_t weak = 0;  ///< caches of its node: nodes may mount a folder in different ways
+  };
+  /// Local.
+  Joining prepare_to_join();
+  /// Collective, all ranks being prepared, with the largest `weak` of all. From here on collective
+  /// writes wait, and the definitions of a new file with them, until `others` write them, or
+  /// close(). `others` outlive the dataset, or it forgets them.
   /// `comm`: of the same ranks in the same order; a new file meets there from here on, as far as it
-  /// can: the others have found out who is on which node, and communicators are few. `also` is
-  /// called on the way, locally: what it throws on one rank all throw.
-  bool write_with(
-      WritesTogether& others, const Comm& comm, const std::function<void()>& also = [] {});
+  /// can: the others have found out who is on which node, and communicators are few. It has no
+  /// meeting where its ranks are known, and throws on all ranks or on none.
+  void write_with(WritesTogether& others, const Comm& comm, Joining joining);
   void forget_others();  ///< local; the same on all ranks
   WritesTogether* others() const { return others_; }
   WaitingFacts waiting() const;

@@ -43,36 +43,38 @@ void Dataset::forget_others() {
   container_->put_off_definitions(false);
 }
 
-bool Dataset::write_with(WritesTogether& others, const Comm& comm,
-                         const std::function<void()>& also) {
+bool Dataset::may_write_with_others() const {
   const StageEntry& entry = stage_entry();
-  if (!writable_ || entry.converts_late || entry.writes_later) return false;
+  return writable_ && !entry.converts_late && !entry.writes_later;
+}
+
+Dataset::Joining Dataset::prepare_to_join() {
+  Joining joining;
+  if (!holding_)
+    joining.stage = make_bundled_stage(
+        {comm_, path_, method_, schema_, container_->layout(), report_, *staging_});
+  if (joining.stage && mode_ == Mode::independent) joining.stage->begin_alone();
+  joining.weak = container_->has_weak_caches();
+  return joining;
+}
+
+void Dataset::write_with(WritesTogether& others, const Comm& comm, Joining joining) {
   if (mode_ != Mode::define && stage_->may_be_behind())
     together(comm_, [&] { stage_->flush(true); });
-  std::unique_ptr<HoldingStage> stage;
-  std::int64_t weak = 0;  // nodes may mount a folder in different ways
-  const auto join = [&] {
-    // The next file that this communicator is for, until then, has where its ranks meet.
-    if (created_) Topology::of(comm_, method_.ranks_to_share_memory());
-    also();
-    if (!holding_)
-      stage = make_bundled_stage(
-          {comm_, path_, method_, schema_, container_->layout(), report_, *staging_});
-    if (stage && mode_ == Mode::independent) stage->begin_alone();
-    weak = container_->has_weak_caches();
-  };
-  together(comm_, join, {&weak, 1}, Reduce::max);
-  weak_caches_ = weak != 0;
-  if (stage) {
-    holding_ = stage.get();
-    stage_ = std::move(stage);
+  // The next file that this communicator is for, until then, has where its ranks meet.
+  const int ranks_per_node = method_.ranks_to_share_memory();
+  if (created_ && !Topology::is_known(comm_, ranks_per_node))
+    together(comm_, [&] { Topology::of(comm_, ranks_per_node); });
+  weak_caches_ = joining.weak != 0;
+  if (joining.stage) {
+    holding_ = joining.stage.get();
+    stage_ = std::move(joining.stage);
   }
   // Nothing has asked yet who is on which node; where caches are weak, files have hooks of their
   // own.
   if (created_ && waiting_file() != nullptr) comm_ = comm;
   others_ = &others;
   container_->put_off_definitions(true);
-  return true;
 }
 
 WaitingFacts Dataset::waiting() const {
