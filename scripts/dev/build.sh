@@ -92,7 +92,7 @@ cmd_build() {
   fi
 }
 
-# The same sources with MPICH: unit tests, and the MPI tests at two ranks (MPICH spins when ranks outnumber cores).
+# The same sources with MPICH: the MPI tests at two ranks (MPICH spins when ranks outnumber cores).
 # What Debian builds with Open MPI (PnetCDF, netCDF-C) cannot take part.
 cmd_mpich_check() {
   ensure_packages build test mpich
@@ -102,8 +102,8 @@ cmd_mpich_check() {
     -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
     -DMPI_C_COMPILER=mpicc.mpich -DMPI_CXX_COMPILER=mpicxx.mpich -DMPI_Fortran_COMPILER=mpifort.mpich \
     -DMPIEXEC_EXECUTABLE="$(command -v mpiexec.mpich)" \
-    -DFOREBAY_BENCH=OFF -DFOREBAY_HDF5=OFF -DFOREBAY_PEER_LIBRARY= -DFOREBAY_PEER_INCLUDE= -DFOREBAY_NETCDF_LIBRARY= \
-    -DFOREBAY_NETCDF_INCLUDE=) >&2
+    -DFOREBAY_UNIT_TESTS=OFF -DFOREBAY_BENCH=OFF -DFOREBAY_HDF5=OFF -DFOREBAY_PEER_LIBRARY= -DFOREBAY_PEER_INCLUDE= \
+    -DFOREBAY_NETCDF_LIBRARY= -DFOREBAY_NETCDF_INCLUDE=) >&2
   build mpich
   say "tests with MPICH"
   # One test at a time: ranks of MPICH that wait spin, and take the processors of those they wait for.

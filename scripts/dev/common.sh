@@ -48,6 +48,7 @@ export_environment() {
   export CCACHE_DIR=${CCACHE_DIR:-$cache/ccache}
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root}
   export CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+  export CCACHE_SLOPPINESS=pch_defines,time_macros  # what it asks of builds with precompiled headers
   export NINJA_STATUS="[%f/%t, %e s] "
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   # Ranks count as processors, but wait for each other most of the time, and leave the core to others then.

@@ -91,7 +91,7 @@ provide_hdf5_tests() {
   hdf5_tests=
   [[ $hdf5_origin == "built here" ]] || return 0
   hdf5_tests=$cache/hdf5-api-tests/$(basename "$hdf5_prefix")
-  hdf5_tests_are_there || alone hdf5 hdf5_build_tests
+  hdf5_tests_are_there || alone hdf5-tests hdf5_build_tests
 }
 
 hdf5_tests_are_there() { [[ -x $hdf5_tests/h5_api_test && -f $hdf5_tests/serial/lib/libhdf5.so ]]; }

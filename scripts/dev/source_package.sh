@@ -31,15 +31,16 @@ fetch_source_package() {
   local name=$1${2:+=$2} suite=$3 work=$4 conf
   conf=$(private_apt "$cache/apt-$suite" "$suite")
   say "fetching the source package $name of $suite through apt"
-  (
-    export APT_CONFIG=$conf
-    cd "$work"
-    apt-get update -qq
-    apt-get source --download-only -qq "$name"
-    dpkg-source --no-check -x ./*.dsc source
-  ) >"$work/fetch.log" 2>&1 || { cat "$work/fetch.log" >&2; die "fetching $name failed"; }
+  alone "apt-$suite" unpack_source_package "$name" "$work" "$conf" >"$work/fetch.log" 2>&1 ||
+    { cat "$work/fetch.log" >&2; die "fetching $name failed"; }
   echo "$work/source"
 }
+
+# unpack_source_package NAME WORK CONF: by the apt of that configuration, which one process uses at a time.
+unpack_source_package() (
+  export APT_CONFIG=$3
+  cd "$2" && apt-get update -qq && apt-get source --download-only -qq "$1" && dpkg-source --no-check -x ./*.dsc source
+)
 
 # fetch_python_source NAME==VERSION SHA256 WORK: the source archive of a Python package, through pip, in the folder WORK, made
 # anew; prints its path.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2034
 
 # in_build NAME: what the release build was configured with.
 in_build() { sed -nE "s/^$1:[A-Z]*=//p" "$root/build/release/CMakeCache.txt"; }
@@ -26,6 +26,18 @@ configure_for_tests() {
   ((${#options[@]} == 0)) || configure release "${options[@]}"
 }
 
+# prepare_beside: what tests need besides HDF5, in the background while that is compiled: packages come over the network,
+# and h5py keeps one processor at work. What fails here does so again, and is told, where it is needed.
+prepare_beside() {
+  local hdf5_prefix hdf5_origin h5py_venv
+  pnetcdf_sources
+  [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] && return
+  ensure_packages python
+  python_environment
+  provide_hdf5
+  provide_h5py
+}
+
 # Jobs of Open MPI that end remove their common folder when it is empty, under the feet of one that has just begun
 # ("orte_session_dir failed"). A folder in it keeps it.
 keep_session_folder() {
@@ -36,6 +48,11 @@ keep_session_folder() {
 # that is printed of each.
 cmd_test() {
   ensure_packages build peer test
+  mkdir -p "$cache"
+  prepare_beside >"$cache/beside.log" 2>&1 &
+  local beside=$!
+  configure release
+  wait "$beside" || true
   if [[ -z ${FOREBAY_WITHOUT_PYTHON:-} ]]; then
     ensure_packages python
     python_environment

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "base/attempt.h"
 #include "base/text_table.h"
@@ -332,27 +333,27 @@ void add_chunks(const ClassicFile& file, TextTable& table) {
 
 // Lines of the summary about decomposed variables.
 void add_maps(const FileMaps& maps, TextTable& table) {
-  MapFacts facts;
+  std::optional<MapFacts> facts;
   if (const auto failed = attempt_to([&] { facts = maps.facts(); })) {
     table.add({"maps", "cannot be read: " + printable(failed->message())});
     return;
   }
   table.add(
-      {"maps", fmt::format("{} of {} in {}, {}", counted(facts.maps, "map"),
-                           counted(facts.patterns, "pattern"), counted(facts.files, "data file"),
-                           facts.synced ? "synced" : "not synced")});
+      {"maps", fmt::format("{} of {} in {}, {}", counted(facts->maps, "map"),
+                           counted(facts->patterns, "pattern"), counted(facts->files, "data file"),
+                           facts->synced ? "synced" : "not synced")});
   const std::string stored =
-      facts.stored_bytes == facts.slab_bytes
+      facts->stored_bytes == facts->slab_bytes
           ? ""
-          : fmt::format(" stored in {}, ratio {:.2f}", friendly_size(facts.stored_bytes),
-                        ratio_of(facts.slab_bytes, facts.stored_bytes));
+          : fmt::format(" stored in {}, ratio {:.2f}", friendly_size(facts->stored_bytes),
+                        ratio_of(facts->slab_bytes, facts->stored_bytes));
   table.add(
       {"slabs",
-       fmt::format("{} of {}{}; metadata {}, {:.2f} %", grouped(facts.slabs),
-                   friendly_size(facts.slab_bytes), stored, friendly_size(facts.metadata_bytes),
-                   facts.slab_bytes == 0 ? 0.0
-                                         : 100.0 * static_cast<double>(facts.metadata_bytes) /
-                                               static_cast<double>(facts.slab_bytes))});
+       fmt::format("{} of {}{}; metadata {}, {:.2f} %", grouped(facts->slabs),
+                   friendly_size(facts->slab_bytes), stored, friendly_size(facts->metadata_bytes),
+                   facts->slab_bytes == 0 ? 0.0
+                                          : 100.0 * static_cast<double>(facts->metadata_bytes) /
+                                                static_cast<double>(facts->slab_bytes))});
 }
 
 std::string summary_text(const ClassicFile& file) {
