@@ -675,7 +675,7 @@ TYPED_TEST(Hierarchy, values_that_hardly_differ_are_one_within_the_bound_at_all_
           << differ << ", level " << k;
     // No value that stands for all of them is one that says they are missing.
     Coded<TypeParam> beside("wavelet:2,zfp:accuracy=0.01", shape, values, TypeParam(3));
-    if (one && differ > 0) EXPECT_GT(beside.bytes(), coded.bytes()) << differ;
+    if (differ > 0) EXPECT_NE(std::to_integer<int>(beside.parts[0][0]) % 16, 0) << differ;
   }
   // Without loss, or a bound: to the sign of zeros.
   std::vector<TypeParam> zeros(values.size(), TypeParam(0));

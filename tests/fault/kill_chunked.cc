@@ -139,7 +139,7 @@ void write(const char* path, int from, int versions, bool from_opening) {
 int nearest(double value) {
   static const char* const bound = std::getenv("KILL_TEST_BOUND");
   static const double most = bound == nullptr ? 0 : std::atof(bound);
-  if (!(std::abs(value) < 1e9)) return INT_MIN;
+  if (!(std::abs(value) < -static_cast<double>(INT_MIN))) return INT_MIN;
   const double whole = std::round(value);
   return std::abs(value - whole) <= most ? static_cast<int>(whole) : INT_MIN;
 }
