@@ -33,6 +33,9 @@ constexpr int least_below_bound = 4;  ///< and down to 2^-4, which suffices but 
 constexpr int exact_below_range = 12;
 constexpr int most_exponent = 960;
 constexpr double no_end = std::numeric_limits<double>::infinity();
+/// What an error becomes at coarser levels: the magnitudes of the low pass's weights add up to less
+/// than 1.72 along each axis, at all levels.
+constexpr double most_widened = 1.72 * 1.72 * 1.72;
 constexpr const char* default_residuals = "shuffle,zstd:3";
 
 enum class Kind : std::uint8_t { constant, bounded, exact };
@@ -347,6 +350,7 @@ class Patch {
   int least_exponent() const { return least_tolerance<T> + levels_; }
 
   std::optional<double> bound_of(const CodecStage* cuts, double range) const;
+  static double error_of_one(T least, T middle, T most);
   void transform();
   struct Attempt {
     double error = 0;      ///< the largest difference of any level
@@ -574,6 +578,17 @@ std::optional<double> Patch<T>::bound_of(const CodecStage* cuts, double range) c
                   std::numeric_limits<double>::max());
 }
 
+// How far `middle` is at most from any level of values between `least` and `most`: what the low
+// pass makes of their differences, and what its sums lose by rounding.
+template <typename T>
+double Patch<T>::error_of_one(T least, T middle, T most) {
+  constexpr double rounding = 512 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  const auto low = static_cast<double>(least), high = static_cast<double>(most);
+  const auto value = static_cast<double>(middle);
+  return most_widened * std::max(high - value, value - low) +
+         rounding * std::max(std::abs(low), std::abs(high));
+}
+
 // What is encoded is not ours to change.
 template <typename T>
 std::span<T> Patch<T>::changed_values() {
@@ -653,6 +668,19 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
       chunk_.cut && masked && std::ranges::find(room_.mask, Missing::fill) != room_.mask.end();
   const auto bound = bound_of(cuts, range);
   if (tells_bound) head.bound = any ? bound : std::numeric_limits<double>::infinity();
+  // Of values that were cut before: the sum of what is told, both rounded up, keeps to the bound.
+  double left = bound.value_or(0);
+  if (head.cut) left = left * (1 - 0x1p-20) - *head.cut;
+  if (any && !masked && left > 0 && head.scale == Scale::none) {
+    const auto middle = static_cast<T>(least + (most - least) / 2);
+    head.error = error_of_one(least, middle, most);
+    if (head.error <= left / 4 && middle != fill_) {
+      head.kind = Kind::constant;
+      print(head, room_.parts[0]);
+      put_number(room_.parts[0], middle);
+      return point();
+    }
+  }
   if (masked) fill_in(changed_values(), boxes_[0], std::span<const Missing>(room_.mask));
   transform();
   room_.largest.resize(index(levels_));
@@ -674,9 +702,6 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   const double lost = head.scale == Scale::up ? std::numeric_limits<T>::denorm_min() : 0;
   const double scaled_bound =
       bound ? std::min((*bound - lost) * power(head.scale), std::numeric_limits<double>::max()) : 0;
-  // Of values that were cut before: the sum of what is told, both rounded up, keeps to the bound.
-  double left = bound.value_or(0);
-  if (head.cut) left = left * (1 - 0x1p-20) - *head.cut;
   const double scaled_left = std::min(scaled_bound, (left - lost) * power(head.scale));
   if (scaled_left > 0 && !waits) error = search(scaled_left, head.exponent);
   if (!error) {
@@ -931,14 +956,13 @@ HierarchyFacts hierarchy_facts(std::span<const std::byte> first_part, int levels
   PartReader part(first_part);
   const Head head = take_head(part, levels);
   HierarchyFacts facts;
-  facts.lossy = head.kind == Kind::bounded || head.cut;
+  const bool is_near = head.kind != Kind::exact && head.error > 0;
+  facts.lossy = head.kind == Kind::bounded || is_near || head.cut;
   facts.whole = head.whole;
   const double cut = head.cut.value_or(0);
-  // A part that was put since has edges to the others, which the low pass widens: the magnitudes of
-  // its weights add up to less than 1.72 along each axis, at all levels.
-  constexpr double most_widened = 1.72 * 1.72 * 1.72;
+  // A part that was put since has edges to the others, which the low pass widens.
   facts.error = head.error + most_widened * cut;
-  facts.finest_error = cut + (head.kind == Kind::bounded ? head.error : 0);
+  facts.finest_error = cut + (head.kind == Kind::exact ? 0 : head.error);
   facts.details.assign(head.details.begin(), head.details.end());
   return facts;
 }

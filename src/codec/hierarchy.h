@@ -12,7 +12,8 @@
 // the transform made of the values. A patch that keeps its bound with no τ, and any with lossless
 // codecs, is exact (its coarser levels keep a bound but for rounding): the last part has the
 // differences too, as integers in the order of the numbers, bit for bit, through those codecs, and
-// a checksum of the patch.
+// a checksum of the patch. Values that are equal, or so close that one is within a quarter of the
+// bound of all levels, are one.
 //
 // Fill values and what is not finite are masked, each level by a mask of its own, and replaced by
 // averages of their surroundings. docs/formats.md has the grammar.

@@ -651,6 +651,41 @@ TYPED_TEST(Hierarchy, constants_take_one_value_and_zero_details_nothing) {
   EXPECT_TRUE(ramp.parts[2].empty());
 }
 
+TYPED_TEST(Hierarchy, values_that_hardly_differ_are_one_within_the_bound_at_all_levels) {
+  const std::vector<Count> shape{16, 12, 9};
+  std::vector<TypeParam> values(16 * 12 * 9);
+  // The signs of the low pass's weights, to make most of them.
+  const auto sign = [](std::size_t i) { return i % 4 == 1 || i % 4 == 2 ? 1 : -1; };
+  for (const double differ : {0.0, 1e-4, 4e-4, 2e-3, 8e-3}) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] =
+          static_cast<TypeParam>(3 + differ * sign(i % 9) * sign(i / 9 % 12) * sign(i / 108));
+    values[0] = static_cast<TypeParam>(3 + differ);
+    values[1] = static_cast<TypeParam>(3 - differ);
+    Coded<TypeParam> coded("wavelet:2,zfp:accuracy=0.01", shape, values);
+    const bool one = differ <= 4e-4;  // 1.72^3 times as much is less than a quarter of the bound
+    EXPECT_EQ(std::to_integer<int>(coded.parts[0][0]) % 16 == 0, one) << differ;  // its kind
+    const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+    EXPECT_EQ(facts.lossy, differ > 0) << differ;
+    EXPECT_LE(facts.finest_error, facts.error);
+    if (one) EXPECT_LE(facts.error, 0.01 / 4);
+    const auto wanted = true_levels(values, shape, 2);
+    for (int k = 0; k <= 2; ++k)
+      EXPECT_LE(largest_error(coded.level(k), wanted[static_cast<std::size_t>(k)]), facts.error)
+          << differ << ", level " << k;
+    // No value that stands for all of them is one that says they are missing.
+    Coded<TypeParam> beside("wavelet:2,zfp:accuracy=0.01", shape, values, TypeParam(3));
+    if (differ > 0) EXPECT_NE(std::to_integer<int>(beside.parts[0][0]) % 16, 0) << differ;
+  }
+  // Without loss, or a bound: to the sign of zeros.
+  std::vector<TypeParam> zeros(values.size(), TypeParam(0));
+  zeros[7] = -zeros[7];
+  for (const char* text : {"wavelet:2,zstd:3", "wavelet:2,zfp:relative=1e-3"}) {
+    Coded<TypeParam> exact(text, shape, zeros);
+    EXPECT_EQ(external(exact.level(0)), exact.raw) << text;
+  }
+}
+
 TYPED_TEST(Hierarchy, cut_or_foreign_bytes_are_errors) {
   std::mt19937 random(8);
   const std::vector<Count> shape{12, 12, 12};

@@ -360,6 +360,34 @@ TEST_F(ChunkFilesTest, entries_of_a_plain_file_name_no_data_file) {
   fs::remove(path);
 }
 
+// They are part of how evenly bytes lie, and who writes on writes into them.
+TEST_F(ChunkFilesTest, data_files_without_chunks_count_and_are_checked) {
+  const std::string file = bytes_of("0");
+  const auto front_bytes = static_cast<std::size_t>(decomposed::slot_bytes);
+  auto front = decomposed::parse_front(std::as_bytes(std::span(file).first(front_bytes)));
+  const auto save_front = [&](const std::string& name) {
+    const auto printed = decomposed::print_front(front);
+    save(name, {reinterpret_cast<const char*>(printed.data()), front_bytes});
+  };
+  const auto bytes_of_files = [&] { return ClassicFile(path_).chunks()->bytes_of_files(); };
+  const auto of_one = bytes_of_files();
+  ASSERT_EQ(of_one.size(), 1U);
+  front.number = 1;
+  save_front("1");
+  save("2", "");  // as a job leaves it that is killed
+  EXPECT_EQ(bytes_of_files(), (std::map<std::uint32_t, Count>{{0, of_one.at(0)}, {1, 0}}));
+  EXPECT_EQ(check_file(path_, {}).status, CheckStatus::good);
+  front.number = 3;
+  ++front.id;
+  save_front("3");
+  EXPECT_EQ(bytes_of_files().size(), 2U);
+  const auto result = check_file(path_, {});
+  EXPECT_EQ(result.status, CheckStatus::damaged);
+  ASSERT_EQ(result.damages.size(), 1U);
+  EXPECT_NE(result.damages[0].problem.find("/3"), std::string::npos) << result.damages[0].problem;
+  EXPECT_NE(result.damages[0].problem.find("another file"), std::string::npos);
+}
+
 // More than are kept open: chunks of all, in turns.
 TEST_F(ChunkFilesTest, each_of_many_data_files_is_opened_once) {
   constexpr Count files = data_files::Opened::most + 6, many = 2 * files, width = 256;

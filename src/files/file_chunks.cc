@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <utility>
 
 #include "array/chunk_grid.h"
@@ -229,7 +230,7 @@ void FileChunks::each_stored(VarId var, const std::function<void(const ChunkPlac
   });
 }
 
-std::map<std::uint32_t, Count> FileChunks::bytes_of_files() const {
+std::map<std::uint32_t, Count> FileChunks::bytes_of_chunks() const {
   std::map<std::uint32_t, Count> bytes;
   for (const chunked::ChunkTable& table : index_.tables)
     table.for_each([&](Count, const chunked::Entry& e) {
@@ -238,13 +239,24 @@ std::map<std::uint32_t, Count> FileChunks::bytes_of_files() const {
   return bytes;
 }
 
+std::map<std::uint32_t, Count> FileChunks::bytes_of_files() const {
+  auto bytes = bytes_of_chunks();
+  if (files_ == nullptr) return bytes;
+  for (const std::uint32_t n : files_->others(bytes))
+    if (!attempt_to([&] { files_->file(n); })) bytes[n] = 0;
+  return bytes;
+}
+
 std::vector<std::string> FileChunks::problems_of_files() const {
   std::vector<std::string> problems;
-  for (const auto& its : bytes_of_files()) {
-    if (files_ == nullptr) continue;
-    if (const auto error = attempt_to([&] { files_->file(its.first); }))
+  if (files_ == nullptr) return problems;
+  const auto in_use = bytes_of_chunks();
+  // One that no chunk lies in need not be there, but who writes on would meet another file's.
+  std::set<std::uint32_t> numbers = files_->others(in_use);
+  for (const auto& its : in_use) numbers.insert(its.first);
+  for (const std::uint32_t n : numbers)
+    if (const auto error = attempt_to([&] { files_->file(n); }))
       problems.push_back(error->message());
-  }
   return problems;
 }
 

@@ -114,9 +114,11 @@ class FileChunks {
   /// Bytes of the file that the index lies in, and how many it has.
   void read_raw(Offset offset, std::span<std::byte> out) const { read_(offset, out); }
   Offset file_size() const { return file_size_; }
-  /// Bytes of chunks in each data file, by its number; none where chunks do not lie in such.
+  /// Bytes of chunks in each data file, by its number, those without any too; none where chunks do
+  /// not lie in such.
   std::map<std::uint32_t, Count> bytes_of_files() const;
-  /// What is wrong with data files that chunks lie in, a sentence each.
+  /// What is wrong with data files, a sentence each: with those that chunks lie in, and with others
+  /// that are there, though nothing is read of them.
   std::vector<std::string> problems_of_files() const;
   /// Errc::einval for a variable that is not chunked. Linear in the variable's chunks.
   ChunkFacts facts(VarId var) const;
@@ -170,6 +172,7 @@ class FileChunks {
   chunked::Chunk fetch(const chunked::VariableCoding& coding, VarId var, Count id,
                        const chunked::ChunkTable& table, chunked::TaskSlot& slot,
                        std::vector<chunked::StoredPart>& parts) const;
+  std::map<std::uint32_t, Count> bytes_of_chunks() const;
   const Item& item(VarId var) const { return items_[static_cast<std::size_t>(var)]; }
 
   const Schema& schema_;

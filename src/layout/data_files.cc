@@ -1,6 +1,8 @@
 #include "layout/data_files.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -143,6 +145,20 @@ std::shared_ptr<File> Opened::file(std::uint32_t number) {
   files_.emplace_front(number, file);
   if (files_.size() > most) files_.pop_back();
   return file;
+}
+
+std::set<std::uint32_t> Opened::others(const std::map<std::uint32_t, Count>& known) const {
+  std::set<std::uint32_t> numbers;
+  const std::string folder = folder_of(path_);
+  each_in_folder(folder, [&](int, const char* name, bool is_regular) {
+    std::uint32_t number = 0;
+    std::from_chars(name, name + std::strlen(name), number);
+    if (!is_regular || name != std::to_string(number) || known.contains(number)) return;
+    bool torn = false;
+    attempt_to([&] { torn = is_left_by(folder + "/" + name, std::nullopt); });
+    if (!torn) numbers.insert(number);
+  });
+  return numbers;
 }
 
 void Opened::look_again() {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -86,6 +87,9 @@ class Opened {
 
   /// Errc::enotnc, or as the system's, naming the file.
   std::shared_ptr<File> file(std::uint32_t number);
+  /// Of data files that are there, by their names, and not among `known`, ascending; but for those
+  /// that a job left torn.
+  std::set<std::uint32_t> others(const std::map<std::uint32_t, Count>& known) const;
   /// What others have written since is to be seen.
   void look_again();
   /// Local, once. As leave_data_files() of those that were opened.

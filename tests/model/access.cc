@@ -1,8 +1,10 @@
 #include "model/access.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <sstream>
+#include <type_traits>
 
 #include "support/typed_api.h"
 
@@ -462,7 +464,24 @@ int perform(int ncid, const Model& model, const Access& a, AccessBuffer& buffer,
   }
 }
 
-std::string compare(const Model& model, const Access& a, const AccessBuffer& buffer) {
+namespace {
+
+bool is_near(Memory memory, const uint8_t* expected, const uint8_t* got, double bound) {
+  bool near = false;
+  with_type(memory, [&](auto tag) {
+    auto other = tag;
+    std::memcpy(&tag, expected, sizeof tag);
+    std::memcpy(&other, got, sizeof other);
+    // What floats lose of doubles comes on top.
+    const double most = std::is_floating_point_v<decltype(tag)> ? bound * 1.0001 : 1;
+    near = std::abs(static_cast<double>(tag) - static_cast<double>(other)) <= most;
+  });
+  return near;
+}
+
+}  // namespace
+
+std::string compare(const Model& model, const Access& a, const AccessBuffer& buffer, double bound) {
   const ModelVar& v = model.vars[static_cast<size_t>(a.varid)];
   const int64_t width = type_size(v.type);
   Bytes expected(static_cast<size_t>(memory_size(a.memory)));
@@ -474,6 +493,9 @@ std::string compare(const Model& model, const Access& a, const AccessBuffer& buf
     const uint8_t* value = v.values.data() + e * width;
     to_memory(v.type, value, a.memory, expected.data());
     if (std::memcmp(expected.data(), buffer.element(k), expected.size()) == 0) continue;
+    if (bound > 0 && (v.type == NC_FLOAT || v.type == NC_DOUBLE) &&
+        is_near(a.memory, expected.data(), buffer.element(k), bound))
+      continue;
     if (wrong++ == 0) {
       const nc_type shown = a.memory == natural_memory(v.type) ? v.type : NC_NAT;
       std::string got;

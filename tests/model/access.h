@@ -111,7 +111,9 @@ enum class Mode { collective, independent, iput, bput, iget };
 int perform(int ncid, const Model& model, const Access& access, AccessBuffer& buffer, Mode mode,
             int* request);
 
-// Compares a read buffer with the model. Returns the first difference as text, or nothing.
-std::string compare(const Model& model, const Access& access, const AccessBuffer& buffer);
+// Compares a read buffer with the model. Returns the first difference as text, or nothing. Values
+// of floating-point variables may be off by `bound`, and by what integers in memory cut off.
+std::string compare(const Model& model, const Access& access, const AccessBuffer& buffer,
+                    double bound = 0);
 
 }  // namespace forebay_test

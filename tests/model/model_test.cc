@@ -1,6 +1,7 @@
 // Property test: random operations against a plain in-memory model.
 //
-// Arguments: [--seed S] [--rounds N] [--round R] [--operations N] [--longest N] [--no-reopen]
+// Arguments: [--seed S] [--rounds N] [--round R] [--operations N] [--longest N] [--bound X]
+// [--no-reopen]
 //            [--keep] [--trace] [--paranoid] [--peer] [--staged], and those of
 //            tests/support/harness.h
 //
@@ -61,6 +62,8 @@ bool parse(int argc, char** argv, Options& o) {
         o.operations = std::atoi(value);
       } else if (option == "--longest") {
         o.longest = std::atoll(value);
+      } else if (option == "--bound") {
+        o.bound = std::atof(value);
       } else {
         return false;
       }

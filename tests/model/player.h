@@ -34,6 +34,7 @@ struct Options {
   // Writes are staged: what ranks write at the same place is ordered by flushes alone, so there is
   // one whenever elements change hands.
   bool staged = false;
+  double bound = 0;       // of codecs with loss: how far floating-point values may be off
   bool trace = false;     // rank 0 prints every operation
   bool paranoid = false;  // compare everything after every operation
   int64_t longest = 7;    // longest dimension, mostly

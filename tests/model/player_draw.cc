@@ -192,7 +192,8 @@ void Player::draw_values(Access& access) {
     if (v.wide) {
       store_wide(v.type, rng_.next(), out);
     } else {
-      store_small(v.type, rng_.below(121), out);
+      // Of values that may be off none is less than an unsigned type has.
+      store_small(v.type, std::max<int64_t>(rng_.below(121), options_.bound > 0 ? 1 : 0), out);
     }
   }
 }
@@ -261,7 +262,7 @@ void Player::apply(const Access& a, int rank) {
 }
 
 void Player::check_read(const Access& a, const AccessBuffer& buffer) {
-  const std::string difference = compare(model_, a, buffer);
+  const std::string difference = compare(model_, a, buffer, options_.bound);
   if (!difference.empty()) fail(a.describe(model_) + ": " + difference);
   const std::string damage = buffer.damage();
   if (!damage.empty()) fail(a.describe(model_) + ": " + damage);
