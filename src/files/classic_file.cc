@@ -18,6 +18,7 @@
 #include "layout/canonical/canonical.h"
 #include "layout/chunked/files_beside.h"
 #include "layout/classic_part.h"
+#include "method/method.h"
 #include "storage/directory.h"
 #include "transport/direct_io.h"
 
@@ -102,6 +103,15 @@ Schema read_stored(const Descriptor& file, const std::string& path, Offset file_
   return classic::read_header(path, read);
 }
 
+// The key is for whom the newest state is no good: they want to look at the synced one, too.
+chunked::OpenState wanted_state(const std::string& path) {
+  auto state = chunked::OpenState::newest;
+  attempt_to([&] {
+    if (choose_method(path, {}).chunk_state == "synced") state = chunked::OpenState::synced;
+  });
+  return state;
+}
+
 }  // namespace
 
 bool shows_anchors(const std::string& path) {
@@ -124,6 +134,8 @@ ClassicFile::Stamp ClassicFile::stamp_at(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? stamp_of(status) : Stamp{};
 }
+
+ClassicFile::ClassicFile(const std::string& path) : ClassicFile(path, wanted_state(path)) {}
 
 ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
     : path_(directory::to_open(path)) {

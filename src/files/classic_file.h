@@ -31,9 +31,11 @@ class ClassicFile {
   /// (netCDF-4) files, Errc::enotnc for anything else that is no classic netCDF file or a damaged
   /// one, and what else classic::parse throws; each message begins with the path. Of a file with
   /// chunked variables the chunk index is read too; a damaged one is no error until a chunked
-  /// variable is read. `state` says which state of the chunks is read (docs/chunked.md).
-  explicit ClassicFile(const std::string& path,
-                       chunked::OpenState state = chunked::OpenState::newest);
+  /// variable is read. `state` says which state of chunked and decomposed variables is read
+  /// (docs/chunked.md); without it, what the key `chunk_state` says for this file, and the newest
+  /// where what programs are told makes no sense here.
+  explicit ClassicFile(const std::string& path);
+  ClassicFile(const std::string& path, chunked::OpenState state);
   ~ClassicFile();
   ClassicFile(const ClassicFile&) = delete;
   ClassicFile& operator=(const ClassicFile&) = delete;

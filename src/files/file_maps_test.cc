@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -299,6 +300,18 @@ TEST_F(DamagedMaps, missing_data_files_are_told_of_however_many) {
   EXPECT_EQ(check.status, CheckStatus::damaged);
   EXPECT_LE(check.damages.size(), 5U);
   EXPECT_TRUE(reading(chunked::OpenState::newest, most_records));
+}
+
+// As programs are told; what only they can do does not keep anybody from reading.
+TEST_F(DamagedMaps, readers_take_the_hint_that_asks_for_the_synced_commit) {
+  const auto records = [&](const char* hints) {
+    ::setenv("FOREBAY_HINTS", hints, 1);
+    const Count found = ClassicFile(path_).schema().numrecs;
+    ::unsetenv("FOREBAY_HINTS");
+    return found;
+  };
+  EXPECT_EQ(records("chunk_state=synced"), synced_records);
+  EXPECT_EQ(records("transport=unknown"), most_records);
 }
 
 // What came later is given up, whatever is wrong with it.

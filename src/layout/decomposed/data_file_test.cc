@@ -422,6 +422,20 @@ TEST(StateFile, commits_take_turns_and_the_synced_one_stays) {
   EXPECT_THROW(StateFile(file(), 9).load(OpenState::newest), Error);
 }
 
+// What is gone may have been the newest commit.
+TEST(StateFile, what_a_cut_one_has_no_longer_is_damaged) {
+  auto disk = std::make_shared<MemoryDisk>();
+  const auto file = [&] { return std::make_shared<MemoryFile>("data/state", disk); };
+  StateFile(file(), 9).create();
+  const auto whole = disk->bytes;
+  for (std::size_t size = 512; size <= whole.size(); size += 64) {
+    disk->bytes.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    StateFile reader(file(), 9);
+    reader.load(OpenState::newest);
+    EXPECT_EQ(reader.has_damaged_slot(), size < whole.size()) << size;
+  }
+}
+
 // Of each write it is not known whether it came: any of them may have, and what it uses is there.
 TEST(StateFile, a_state_in_doubt_never_takes_the_place_of_the_last_one_that_is_known) {
   auto disk = std::make_shared<MemoryDisk>();

@@ -26,7 +26,10 @@ StateSlots read_slots(ByteFile& file) {
   found.empty = bytes.empty();
   for (int slot = 0; slot < slots; ++slot) {
     const auto begin = static_cast<std::size_t>(state_place(slot));
-    if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) break;
+    if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) {
+      if (!found.empty) found.damaged = slot;  // files have all slots from the beginning
+      break;
+    }
     const auto sector = std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes));
     auto& state = found.states[static_cast<std::size_t>(slot)];
     state = parse_state(sector);

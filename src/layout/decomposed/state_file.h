@@ -20,8 +20,8 @@ void check_records(const State& state, const Schema& schema);
 /// What the slots of a state tell.
 struct StateSlots {
   std::array<std::optional<State>, slots> states;  ///< nothing: never written, or damaged
-  int damaged = -1;                                ///< a slot that is neither whole nor zeros
-  bool empty = false;                              ///< the file has no bytes
+  int damaged = -1;    ///< a slot that is neither whole nor zeros, or cut
+  bool empty = false;  ///< the file has no bytes
 };
 /// Local.
 StateSlots read_slots(ByteFile& file);

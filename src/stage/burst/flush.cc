@@ -168,6 +168,11 @@ FlushResult Flush::run(Count rounds, bool collective) {
         read(round);
       }
     }
+    const auto untold = attempt_to([&] {
+      for (LostWrite& lost : batch.lost) result.lost.push_back(std::move(lost));
+    });
+    batch.lost.clear();
+    if (untold && !unread) unread = untold;
     if (unread) {
       batch.requests.clear();
       if (!collective) throw *unread;
@@ -178,8 +183,6 @@ FlushResult Flush::run(Count rounds, bool collective) {
     result.writes += static_cast<Count>(batch.requests.size());
     result.bytes += batch.bytes;
     result.batches += !batch.requests.empty();
-    for (LostWrite& lost : batch.lost) result.lost.push_back(std::move(lost));
-    batch.lost.clear();
     const auto failed = attempt_to([&] { layout_.carry_out(batch.requests, true, collective); });
     if (failed && !failed->is_own_matter()) throw *failed;
     if (failed && !unwritten) unwritten = failed;

@@ -124,7 +124,11 @@ TEST_F(CheckCommandTest, what_is_verified_of_decomposed_variables_is_said) {
   auto ds = Dataset::create(Comm(), path, 5, false, {{"layout", "decomposed"}});
   const DimId x = ds->def_dim("x", 2000);
   ds->def_var("a", Type::float32, std::array{x});
-  ds->def_var("b", Type::float32, std::array{x});
+  // A map that defined a variable is no slab of it.
+  const Count start = 0, count = 2000;
+  const Count *const starts = &start, *const counts = &count;
+  ds->def_decomposition(ds->make_decomposition(std::array{x}, {1, &starts, &counts}));
+  ds->def_var_by("b", Type::float32, {}, 0);
   ds->enddef();
   std::vector<float> values(2000, 1);
   for (const VarId var : {0, 1}) put(*ds, var, {{0}, {2000}, {}}, Type::float32, values.data());

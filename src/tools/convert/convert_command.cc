@@ -181,8 +181,8 @@ void add_convert_command(CLI::App& app, int& status) {
   command.add_flag("-f,--force", options->how.force, "replace OUT if it exists");
   command.add_flag("--json", options->json, "print one JSON object, and no progress");
   command.footer(
-      "Without --to and --method the output has the layout and format of the input, or is a BP4 "
-      "directory where OUT ends in .bp. Names, "
+      "Without --to and --method the output has the layout and format of the input (decomposed "
+      "variables become plain ones), or is a BP4 directory where OUT ends in .bp. Names, "
       "attributes, fill values, records and the unlimited dimension are kept; chunk shapes and "
       "codecs too, where the output has chunks and --method says nothing else. A codec implies "
       "layout=chunked.\n"
