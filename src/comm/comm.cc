@@ -213,30 +213,37 @@ std::optional<std::vector<std::byte>> Comm::all_gather_up_to(
     sizes = {size};
     return std::vector<std::byte>(mine.begin(), mine.end());
   }
-  // Few bytes a rank travel with their sizes, at the price of one meeting and one call.
-  constexpr std::size_t few = 4096;
-  std::vector<std::byte> all;
-  std::int64_t largest = size;
+  // Few bytes a rank travel with their sizes, at the price of one meeting and one call; so do more
+  // where ranks have about as many. Room for that is taken ahead of the meeting.
+  constexpr std::int64_t few = 4096, some = 256 << 10;
+  const auto head = static_cast<std::int64_t>(sizeof size);
+  std::int64_t room = few / size_;
+  if (size <= some / size_ - head) room = std::max(room, std::min(some / size_, 2 * (head + size)));
+  std::vector<std::byte> all, sent;
+  std::array<std::int64_t, 2> most_of{size, -room};
   agree_on_error(*this, attempt_to([&] {
     sizes.resize(static_cast<std::size_t>(size_));
-    all.reserve(few);
+    sent.reserve(static_cast<std::size_t>(room));
+    all.reserve(static_cast<std::size_t>(room * size_));
   }),
-                 std::span(&largest, 1), Reduce::max);
-  const std::size_t slot = sizeof size + static_cast<std::size_t>(largest);
-  if (largest < static_cast<std::int64_t>(few) && slot * sizes.size() <= few) {
-    std::array<std::byte, few> sent{}, received;
+                 most_of, Reduce::max);
+  const std::int64_t slot = head + most_of[0];
+  if (slot <= -most_of[1]) {
+    sent.resize(static_cast<std::size_t>(slot));
     std::memcpy(sent.data(), &size, sizeof size);
-    std::copy(mine.begin(), mine.end(), sent.begin() + sizeof size);
-    std::fill(sizes.begin(), sizes.end(), static_cast<std::int64_t>(slot));
-    backend_->all_gather(std::span(sent).first(slot), sizes,
-                         std::span(received).first(slot * sizes.size()));
-    const std::byte* from = received.data();
+    std::copy(mine.begin(), mine.end(), sent.begin() + head);
+    std::fill(sizes.begin(), sizes.end(), slot);
+    all.resize(static_cast<std::size_t>(slot * size_));
+    backend_->all_gather(sent, sizes, all);
+    auto from = all.cbegin();
+    auto to = all.begin();
     for (std::int64_t& theirs : sizes) {
-      std::memcpy(&theirs, from, sizeof theirs);
-      all.insert(all.end(), from + sizeof theirs, from + sizeof theirs + theirs);
+      std::memcpy(&theirs, &*from, sizeof theirs);
+      to = std::copy(from + head, from + head + theirs, to);
       from += slot;
     }
-    if (static_cast<std::int64_t>(all.size()) > most) return std::nullopt;
+    if (to - all.begin() > most) return std::nullopt;
+    all.erase(to, all.end());
     return all;
   }
   backend_->all_gather(size, sizes);

@@ -84,11 +84,12 @@ void Topology::drop_spare() const {
 
 // Ranks may have let go of theirs, and so may not agree on what is spare. The old memory goes first
 // where it is too little: there may be no room for both.
-NodeMemory Topology::take_memory(std::size_t bytes) const {
-  if (node_.size() == 1) return NodeMemory::create(node_, bytes);
+NodeMemory Topology::take_memory(std::size_t bytes, bool has_use) const {
+  if (node_.size() == 1) return has_use ? NodeMemory::create(node_, bytes) : NodeMemory();
   if (spare_.size() < bytes) drop_spare();
-  std::array<std::int64_t, 2> numbers{spare_.number, -spare_.number};
+  std::array<std::int64_t, 3> numbers{spare_.number, -spare_.number, has_use};
   node_.all_reduce(numbers, Reduce::min);
+  if (numbers[2] == 0) return {};
   if (numbers[0] > 0 && numbers[0] == -numbers[1]) {
     spare_bytes -= spare_.size();
     return std::exchange(spare_, {});

@@ -62,8 +62,9 @@ class Topology {
   /// Its processes, to sleep among.
   Peers& peers() const { return peers_; }
   /// Collective over the node. Memory that its ranks share (comm/node_memory.h), so much at least,
-  /// for one user until it is given back. Nobody knows what is in it.
-  NodeMemory take_memory(std::size_t bytes) const;
+  /// for one user until it is given back. Nobody knows what is in it. None where a rank has no use
+  /// for it. Ends in a meeting of them.
+  NodeMemory take_memory(std::size_t bytes, bool has_use = true) const;
   /// Local: this rank is done with it.
   void give_back(NodeMemory&& memory) const;
 

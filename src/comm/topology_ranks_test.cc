@@ -87,6 +87,20 @@ TEST(Topology, a_little_memory_is_kept_for_the_next_user) {
   });
 }
 
+TEST(Topology, memory_that_a_rank_has_no_use_for_none_of_its_node_has) {
+  run_as_threads(4, [](const Comm& comm) {
+    const Topology& topology = Topology::of(comm, 2);
+    NodeMemory memory = topology.take_memory(10'000);
+    const auto* data = memory.data();
+    topology.give_back(std::move(memory));
+    memory = topology.take_memory(9'000, comm.rank() != 3);
+    EXPECT_EQ(static_cast<bool>(memory), comm.rank() < 2);
+    if (memory) topology.give_back(std::move(memory));
+    memory = topology.take_memory(10'000);  // what is spare stays
+    EXPECT_EQ(memory.data(), data);
+  });
+}
+
 // Each rank gives back another of two that are equally large: nobody may have either of them again.
 TEST(Topology, ranks_never_have_different_memory) {
   run_as_threads(4, [](const Comm& comm) {

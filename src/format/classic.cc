@@ -267,13 +267,13 @@ class Writer {
 
   void uint32(std::uint32_t value) { append(value); }
 
-  // A count or length; `code` and `what` tell of one that is negative or too wide.
-  void count(Count value, Errc code, const std::string& what) {
-    integer(value, width_.count, code, what);
+  // A count or length; `code`, `what` and `whose` tell of one that is negative or too wide.
+  void count(Count value, Errc code, std::string_view what, std::string_view whose = {}) {
+    integer(value, width_.count, code, what, whose);
   }
 
-  void offset(Offset value, const std::string& what) {
-    integer(value, width_.offset, Errc::evarsize, what);
+  void offset(Offset value, std::string_view what, std::string_view whose) {
+    integer(value, width_.offset, Errc::evarsize, what, whose);
   }
 
   void text(std::string_view name) {
@@ -303,9 +303,12 @@ class Writer {
     bytes_.insert(bytes_.end(), buffer.begin(), buffer.end());
   }
 
-  void integer(Count value, Count width, Errc code, const std::string& what) {
+  // Only where it is needed are words put together: a header has thousands of numbers.
+  void integer(Count value, Count width, Errc code, std::string_view what, std::string_view whose) {
     if (value < 0 || (width == 4 && value > max_uint32)) {
-      throw Error(code, what + " is " + std::to_string(value) + ", which the header cannot hold",
+      throw Error(code,
+                  std::string(what) + std::string(whose) + " is " + std::to_string(value) +
+                      ", which the header cannot hold",
                   "use a later version of the format: CDF-2 for offsets, CDF-5 for sizes");
     }
     if (width == 4) {
@@ -326,7 +329,7 @@ void print_attributes(Writer& out, const AttributeList& list) {
   for (const Attribute& attribute : list) {
     out.text(attribute.name);
     out.uint32(static_cast<std::uint32_t>(attribute.type));
-    out.count(attribute.count, Errc::eintoverflow, "length of attribute " + attribute.name);
+    out.count(attribute.count, Errc::eintoverflow, "length of attribute ", attribute.name);
     out.value(attribute.value);
   }
 }
@@ -338,8 +341,8 @@ void print_variable(Writer& out, const Variable& var, int version) {
   print_attributes(out, var.attributes);
   out.uint32(static_cast<std::uint32_t>(var.type));
   out.count(version == 5 ? var.vsize : std::min(var.vsize, max_uint32), Errc::evarsize,
-            "size of variable " + var.name);
-  out.offset(var.begin, "offset of variable " + var.name);
+            "size of variable ", var.name);
+  out.offset(var.begin, "offset of variable ", var.name);
 }
 
 }  // namespace
@@ -414,7 +417,7 @@ std::vector<std::byte> print(const Schema& schema) {
   out.list_head(tag_dimensions, schema.dims.size());
   for (const Dimension& dim : schema.dims) {
     out.text(dim.name);
-    out.count(dim.length, Errc::edimsize, "length of dimension " + dim.name);
+    out.count(dim.length, Errc::edimsize, "length of dimension ", dim.name);
   }
   print_attributes(out, schema.attributes);
   out.list_head(tag_variables, schema.vars.size());

@@ -77,11 +77,15 @@ bool is_reserved_attribute(std::string_view name) {
 
 bool is_encoded(const Variable& var) { return var.slab_codec && *var.slab_codec != "none"; }
 
-Schema to_stored(const Schema& schema, std::uint64_t id) {
-  Schema stored = anchors::without_variables(schema, [](std::string_view) { return true; });
+void set_id(Schema& stored, std::uint64_t id) {
   std::array<char, 64> words{};
   std::snprintf(words.data(), words.size(), id_format, static_cast<unsigned long long>(id));
-  stored.attributes.append(text_attribute(id_name, words.data()));
+  stored.attributes.put(text_attribute(id_name, words.data()));
+}
+
+Schema to_stored(const Schema& schema, std::uint64_t id) {
+  Schema stored = anchors::without_variables(schema, [](std::string_view) { return true; });
+  set_id(stored, id);
   stored.vars.reserve(schema.vars.size());
   for (const Variable& var : schema.vars) {
     if (var.decomposed) {

@@ -30,6 +30,8 @@ bool is_encoded(const Variable& var);
 /// The header to write for `schema`, of which some variable is decomposed. Begins of variables are
 /// taken over. Its size does not depend on `id`.
 Schema to_stored(const Schema& schema, std::uint64_t id);
+/// Of a schema that to_stored() made.
+void set_id(Schema& stored, std::uint64_t id);
 
 /// Whether a header that was read has anchors.
 bool has_anchors(const Schema& stored);

@@ -74,6 +74,9 @@ class ClassicPart : public Layout {
   /// added. And back; it keeps the variables that are found so from here on.
   virtual Schema stored(const Schema& schema) const = 0;
   virtual Schema take_over(Schema stored) = 0;
+  /// Local. Puts right in what stored() made, of the same definitions, what is known since: false
+  /// where that has to be made anew.
+  virtual bool renew(Schema& /*stored*/) const { return false; }
 };
 
 class ApartPart : public ClassicPart {

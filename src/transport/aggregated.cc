@@ -85,7 +85,7 @@ void AggregatedTransport::set_up(const OperationTotal& total) {
   finish_behind();  // its windows are in the slots
   slots_.reset();
   for (;;) {
-    // Where it fails on a rank it fails on its node. Its last step is a meeting of that.
+    // Where it fails on a rank it fails on its node. Taking memory ends in a meeting of that.
     auto failed = up_to_meeting(topology_->node(), [&] {
       slots_.emplace(*topology_, window, ring_sizes(node_counts(), options_, window));
     });

@@ -107,18 +107,14 @@ Slots::Slots(const Topology& topology, Count window_size, const RingSizes& rings
     marks_.resize(static_cast<std::size_t>(window_ + 63) / 64);
     marked_.resize(groups_of(window_));
   });
-  memory_ = topology_.take_memory(slot_bytes_ * static_cast<std::size_t>(slots));
-  if (node_.all_reduce(failed.has_value(), Reduce::max)) memory_ = {};
-  if (!memory_) return;
-  if (node_.is_root()) {
-    for (int s = 0; s < slots; ++s) {
-      std::memset(static_cast<void*>(&control(s)), 0,
-                  static_cast<std::size_t>(buffer(s) - reinterpret_cast<std::byte*>(&control(s))));
-      control(s).low = INT64_MAX;
-      control(s).high = -1;
-    }
+  memory_ = topology_.take_memory(slot_bytes_ * static_cast<std::size_t>(slots), !failed);
+  if (!memory_ || !node_.is_root()) return;
+  for (int s = 0; s < slots; ++s) {
+    std::memset(static_cast<void*>(&control(s)), 0,
+                static_cast<std::size_t>(buffer(s) - reinterpret_cast<std::byte*>(&control(s))));
+    control(s).low = INT64_MAX;
+    control(s).high = -1;
   }
-  node_.barrier();
 }
 
 Slots::Control& Slots::control(int slot) const {

@@ -49,7 +49,8 @@ namespace forebay {
 class Slots {
  public:
   static constexpr int most = 16;
-  /// Collective over the node that this rank is on. `ok()` is the same on all its ranks.
+  /// Collective over the node that this rank is on. `ok()` is the same on all its ranks. Another
+  /// meeting of them has to come before their first use.
   Slots(const Topology& topology, Count window_size, const RingSizes& rings);
   ~Slots() { topology_.give_back(std::move(memory_)); }
   Slots(const Slots&) = delete;

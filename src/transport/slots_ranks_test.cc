@@ -40,6 +40,7 @@ class SlotsTest : public testing::Test {
       leave_traces(topology);
       Slots ring(topology, window, {slots - 1, 1});
       ASSERT_TRUE(ring.ok());
+      comm.barrier();
       f(comm, ring, file, report);
       comm.barrier();
     });
@@ -48,6 +49,7 @@ class SlotsTest : public testing::Test {
   static void leave_traces(const Topology& topology) {
     Slots ring(topology, window / 2, {slots, slots});
     ASSERT_TRUE(ring.ok());
+    topology.node().barrier();
     for (Count p = 0; p < 2 * slots; ++p) {
       const auto use = ring.use_at(p < slots, p % slots, p * window / 2);
       ring.need(use, use.begin, window / 2);

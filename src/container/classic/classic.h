@@ -125,8 +125,10 @@ class ClassicContainer : public Container {
   /// Nothing: it is stored as it is.
   std::optional<Schema> changed_by_parts(const Schema& schema) const;
   std::vector<std::byte> print_header() const;
-  void read_header();   // collective
-  void write_header();  // rank 0 only, as the next
+  void read_header();  // collective
+  /// Collective. `placed`: of the same definitions, as stored, or null.
+  void write_definitions(Schema* placed);
+  void write_header(Schema* placed = nullptr);  // rank 0 only, as the next
   void write_numrecs();
 
   Offset full_size() const;
@@ -153,6 +155,7 @@ class ClassicContainer : public Container {
   bool named_alike_ = false;  // the folder, by all ranks
   std::unique_ptr<Layout> layout_;
   mutable std::optional<Schema> printed_;  // as stored, of print() for the place() behind it
+  std::optional<Schema> placed_;           // as stored, on rank 0, for the redefine() behind it
   std::optional<Alignment> alignment_;     // settled at the first enddef since open
 };
 

@@ -47,16 +47,23 @@ std::shared_ptr<const Decomposition> ClassicContainer::stored_decomposition(int 
   return nullptr;
 }
 
-void ClassicContainer::write_definitions() {
-  by_root(comm_, [&] { write_header(); });
+void ClassicContainer::write_definitions() { write_definitions(nullptr); }
+
+void ClassicContainer::write_definitions(Schema* placed) {
+  by_root(comm_, [&] { write_header(placed); });
   definitions_wait_ = false;
   for (const Kept& kept : parts_)
     if (ApartPart* part = kept.part->apart()) part->header_written();
 }
 
-void ClassicContainer::write_header() {
+// All wait for rank 0 here: what it copied for placing serves again.
+void ClassicContainer::write_header(Schema* placed) {
   StepTimer timer(site_.report, Step::header);
-  auto bytes = print_header();
+  const bool is_placed = placed && std::all_of(parts_.begin(), parts_.end(), [&](const Kept& kept) {
+                           return kept.part->renew(*placed);
+                         });
+  if (is_placed) placed->numrecs = schema_.numrecs;
+  auto bytes = is_placed ? classic::print(*placed) : print_header();
   // A header that shrank in data mode leaves no bytes of its longer self behind.
   bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(schema_.header_size)));
   file_.write_at(0, bytes);

@@ -53,6 +53,7 @@ void ClassicContainer::set_filter(Variable& var, const std::string& pipeline) co
 
 void ClassicContainer::choose(const Schema* old) {
   printed_.reset();
+  placed_.reset();
   std::erase_if(parts_, [](const Kept& kept) { return !kept.in_file; });  // of a failed enddef
   std::vector<Kept> fresh;
   for (const LayoutEntry* layout : part_layouts())
@@ -77,6 +78,7 @@ void ClassicContainer::choose(const Schema* old) {
 void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments) {
   Alignment alignment = alignment_for(arguments);
   auto printed = std::exchange(printed_, std::nullopt);
+  placed_.reset();
   if (heap())
     return settle_alignment(
         heap()->place(printed ? std::move(*printed) : stored(), old, alignment));
@@ -96,6 +98,7 @@ void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments
   schema_.begin_rec = now.begin_rec;
   schema_.recsize = now.recsize;
   settle_alignment(alignment);
+  if (comm_.is_root()) placed_ = std::move(now);
 }
 
 bool ClassicContainer::is_header_alone(const Schema* old) const {
@@ -107,6 +110,7 @@ bool ClassicContainer::is_defined_by_root(const Schema* old) const {
 }
 
 void ClassicContainer::redefine(const Schema* old) {
+  auto placed = std::exchange(placed_, std::nullopt);
   // Files beside this one would be there without it.
   const bool no_others = parts_.empty() || (parts_.size() == 1 && heap());
   const bool may_wait = puts_off_ && !old && !fills_anything() && no_others;
@@ -125,7 +129,7 @@ void ClassicContainer::redefine(const Schema* old) {
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
   definitions_wait_ = may_wait;
   if (!may_wait && !parts_.empty()) {
-    write_definitions();
+    write_definitions(placed ? &*placed : nullptr);
   } else if (!may_wait && comm_.is_root()) {
     write_header();
   }

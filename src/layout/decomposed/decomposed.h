@@ -62,6 +62,7 @@ class DecomposedLayout : public ApartPart {
   void choose(const Schema* old, const KeptElsewhere& elsewhere) override;
   Schema stored(const Schema& schema) const override;
   Schema take_over(Schema stored) override;
+  bool renew(Schema& stored) const override;
   void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
   std::shared_ptr<const Decomposition> stored_decomposition(int id) override;

@@ -103,6 +103,11 @@ Schema DecomposedLayout::stored(const Schema& schema) const {
   return schema.any_decomposed() ? to_stored(schema, id_) : schema;
 }
 
+bool DecomposedLayout::renew(Schema& stored) const {
+  if (has_anchors(stored)) set_id(stored, id_);
+  return true;
+}
+
 Schema DecomposedLayout::take_over(Schema stored) {
   return has_anchors(stored) ? from_stored(stored, id_) : stored;
 }
