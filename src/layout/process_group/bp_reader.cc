@@ -431,13 +431,14 @@ BpReader::BoxParts BpReader::parts_of(const StoredArray& array, const std::vecto
                                       const std::vector<Count>& count, bool whatever_number) const {
   BoxParts parts;
   const auto add = [&](const bp::Block& block, auto&& kept) {
-    if (!meets(block.at, start, count)) return;
+    if (parts.too_many || !meets(block.at, start, count)) return;
     Overlap both = overlap_of(block.at, start, count);
     if (__builtin_add_overflow(parts.sum, product(both.count), &parts.sum))
       parts.sum = std::numeric_limits<Count>::max();
-    if (!array.has_all && !whatever_number && parts.blocks.size() == most_blocks_)
-      parts = {{}, {}, {}, parts.sum, true};
-    if (parts.too_many) return;
+    if (!array.has_all && !whatever_number && parts.blocks.size() == most_blocks_) {
+      parts = {{}, {}, {}, 0, true};
+      return;
+    }
     parts.overlaps.push_back(std::move(both));
     parts.blocks.push_back(kept());
   };
@@ -451,6 +452,7 @@ BpReader::BoxParts BpReader::parts_of(const StoredArray& array, const std::vecto
     add(block, [&] { return &parts.own.emplace_back(std::move(block)); });
   };
   for (const Stretch& stretch : stretches_) {
+    if (parts.too_many) break;
     if (stretch.within.count.empty() || !meets(stretch.within, start, count)) continue;
     places.go_on_at(stretch.placed);
     each_of(array_of_.first, array_of_.second, &stretch.place, take, [](const EntryPlace&) {});

@@ -341,31 +341,37 @@ TEST_F(BpReaderRanks, blocks_beyond_what_memory_holds_are_found) {
     block.bytes = 16;
     block.payload = bp::head_bytes + (many - 1 - n) * 16;
   }
+  std::vector<bp::Block> joined = blocks;
+  for (bp::Block& block : joined) block.at = {{bp::joined}, {}, {2}};
   std::vector<double> values(many * 2);
   for (Count n = 0; n < many * 2; ++n)
     values[static_cast<std::size_t>((many - 1 - n / 2) * 2 + n % 2)] = static_cast<double>(n);
-  bp::make_directory(path_, {{{{{"T", bp::Type::float64}, blocks}}, {}}},
-                     std::as_bytes(std::span(values)));
-  ASSERT_GT(fs::file_size(path_ / "md.0"), 3 << 20);
+  bp::make_directory(
+      path_, {{{{{"T", bp::Type::float64}, blocks}, {{"J", bp::Type::float64}, joined}}, {}}},
+      std::as_bytes(std::span(values)));
+  ASSERT_GT(fs::file_size(path_ / "md.0"), 5 << 20);
   for (const Count memory : {all_kept, Count{3 * 5000 * 512}}) {
     run_as_threads(2, [&](const Comm& comm) {
       Report report;
       const BpReader file(comm, path_, report, memory);
-      EXPECT_EQ(file.array(0, 0).blocks.size(), memory == all_kept ? many : 1U);
-      EXPECT_EQ(file.array(0, 0).shape, std::vector<Count>{many * 2});
       const auto check = [&](const std::vector<double>& got, Count first) {
         for (const double one : got) ASSERT_EQ(one, static_cast<double>(first++));
       };
-      check(read_doubles(file, 0, 0, {{0}, {many * 2}, {}}), 0);
-      check(read_doubles(file, 0, 0, {{many * 2 - 1}, {1}, {}}), many * 2 - 1);
       PendingReads reads(file);
       const auto io = make_transport(comm, reads.joined(), {}, report);
-      std::vector<double> all(many * 2 - 1), some(10);
-      reads.add(0, 0, {{1}, {many * 2 - 1}, {}}, reinterpret_cast<std::byte*>(all.data()));
-      reads.add(0, 0, {{many + comm.rank()}, {10}, {}}, reinterpret_cast<std::byte*>(some.data()));
-      reads.perform(comm, *io);
-      check(all, 1);
-      check(some, many + comm.rank());
+      for (const std::size_t v : {0, 1}) {
+        EXPECT_EQ(file.array(v, 0).blocks.size(), memory == all_kept ? many : 1U);
+        EXPECT_EQ(file.array(v, 0).shape, std::vector<Count>{many * 2});
+        check(read_doubles(file, v, 0, {{0}, {many * 2}, {}}), 0);
+        check(read_doubles(file, v, 0, {{many * 2 - 1}, {1}, {}}), many * 2 - 1);
+        std::vector<double> all(many * 2 - 1), some(10);
+        reads.add(v, 0, {{1}, {many * 2 - 1}, {}}, reinterpret_cast<std::byte*>(all.data()));
+        reads.add(v, 0, {{many + comm.rank()}, {10}, {}},
+                  reinterpret_cast<std::byte*>(some.data()));
+        reads.perform(comm, *io);
+        check(all, 1);
+        check(some, many + comm.rank());
+      }
       io->close();
     });
   }
