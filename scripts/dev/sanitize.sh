@@ -35,7 +35,8 @@ sanitize_threads() {
   run_ctest tsan -L threads "$@"
 }
 
-fuzz_targets=(fuzz_classic fuzz_codec fuzz_chunk_index fuzz_staging_log fuzz_logged fuzz_decomposed fuzz_bp fuzz_checkpoint fuzz_bp_groups fuzz_hierarchy)
+fuzz_targets=(fuzz_classic fuzz_codec fuzz_chunk_index fuzz_staging_log fuzz_logged fuzz_decomposed fuzz_bp fuzz_checkpoint fuzz_bp_groups fuzz_hierarchy
+  fuzz_config)
 
 # sanitize_fuzz: every fuzz target, for FOREBAY_FUZZ_SECONDS.
 sanitize_fuzz() {

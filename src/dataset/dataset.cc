@@ -7,6 +7,7 @@
 #include "comm/agree.h"
 #include "container/recognise.h"
 #include "dataset/dataset_staging.h"
+#include "dataset/layouts.h"
 #include "dataset/print_report.h"
 #include "dataset/recovery.h"
 #include "layout/classic_part.h"
@@ -44,25 +45,6 @@ struct Arguments {
     }
   }
 };
-
-/// What a netCDF file cannot be is refused.
-void check_layouts(const std::string& path, const Method& method) {
-  const auto check_layout = [&](const std::string& name) {
-    const auto* entry = find_part<LayoutEntry>(name);
-    if (!entry || !entry->only_for) return;
-    std::string others;
-    for (const Part* part : parts(PartKind::layout)) {
-      if (static_cast<const LayoutEntry*>(part)->only_for) continue;
-      others += (others.empty() ? "" : " or ") + std::string(part->name);
-    }
-    throw Error(Errc::enotsupport,
-                path + ": layout " + name + " is for " + entry->only_for + " files",
-                "netCDF files can be " + others + "; " + entry->to_read);
-  };
-  check_layout(method.layout);
-  for (const VariableRule& rule : method.variables)
-    if (rule.keys.contains("layout")) check_layout(rule.keys.at("layout"));
-}
 
 Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
   std::string packed = arguments.pack();
@@ -144,7 +126,7 @@ std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, 
 bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
                         int version, bool exclusive, Method method, bool logs, bool may_be_later,
                         bool& made) {
-  check_layouts(path, method);
+  check_netcdf_layouts(path, method);
   ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
   ds->schema_.version = version;
   if (logs) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
@@ -183,7 +165,7 @@ std::unique_ptr<Dataset> Dataset::open_by(Comm comm, const std::string& path, bo
 
 void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
                         bool writable, Method method, const std::string& found, bool logs) {
-  check_layouts(path, method);
+  check_netcdf_layouts(path, method);
   use_found(method, found);
   ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
   ds->writable_ = writable;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -33,7 +34,10 @@ std::size_t number_of(std::int64_t step) { return static_cast<std::size_t>(step)
 class StoredProcessGroups final : public StoredGroup {
  public:
   StoredProcessGroups(const Comm& comm, const std::string& path, const Method& method)
-      : comm_(comm), method_(method), file_(comm, path, report_), pending_(file_) {
+      : comm_(comm),
+        method_(method),
+        file_(comm, path, report_, method.log_memory),
+        pending_(file_) {
     by_root(comm_, [&] { check_all_is_read(); });
     transport_ = make_transport(comm_, pending_.joined(), options_for(method_), report_);
     start_timeline(comm_, method_, report_, opened_);
@@ -56,7 +60,7 @@ class StoredProcessGroups final : public StoredGroup {
     return file_.text(v, number_of(step));
   }
   std::int64_t blocks(std::size_t v, std::int64_t step) const override {
-    return std::ssize(blocks_of(v, step));
+    return held_of(v, step).number;
   }
   Subarray block(std::size_t v, std::int64_t step, std::int64_t number) const override;
   int range(std::size_t v, std::int64_t step, double& least, double& greatest) const override;
@@ -94,7 +98,16 @@ class StoredProcessGroups final : public StoredGroup {
                 "`forebay recover` finds what is whole, with --skip-damaged it is all that stays");
   }
   const process_group::StoredVariable& stored(std::size_t v) const { return file_.variables()[v]; }
-  const std::vector<bp::Block>& blocks_of(std::size_t v, std::int64_t step) const;
+  /// Blocks of one variable and step: how many there are, and some that follow one another.
+  struct Held {
+    std::size_t variable = -1;
+    std::int64_t step = -1, number = 0, first = 0;
+    std::vector<bp::Block> blocks;
+  };
+  void hold(std::size_t v, std::int64_t step, std::int64_t first) const;
+  const Held& held_of(std::size_t v, std::int64_t step) const;
+  void each_block(std::size_t v, std::int64_t step,
+                  const std::function<void(const bp::Block& block)>& f) const;
   const bp::Block& block_of(std::size_t v, std::int64_t step, std::int64_t number) const;
 
   Comm comm_;
@@ -103,24 +116,39 @@ class StoredProcessGroups final : public StoredGroup {
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   process_group::BpReader file_;
   process_group::PendingReads pending_;
-  std::unique_ptr<Transport> transport_;   // of the data files, as one
-  mutable std::vector<bp::Block> blocks_;  // of the variable and step asked for last
-  mutable std::pair<std::size_t, std::int64_t> blocks_are_{-1, -1};
+  std::unique_ptr<Transport> transport_;  // of the data files, as one
+  mutable Held held_;                     // what was asked for last
 };
 
-const std::vector<bp::Block>& StoredProcessGroups::blocks_of(std::size_t v,
-                                                             std::int64_t step) const {
-  if (blocks_are_ != std::pair(v, step)) {
-    blocks_are_ = {-1, -1};
-    blocks_ = file_.blocks(v, number_of(step));
-    blocks_are_ = {v, step};
-  }
-  return blocks_;
+void StoredProcessGroups::hold(std::size_t v, std::int64_t step, std::int64_t first) const {
+  held_ = {};
+  Held now{v, step, 0, first, {}};
+  file_.each_block(v, number_of(step), [&](bp::Block& block) {
+    if (now.number++ >= first && now.blocks.size() < file_.most_blocks())
+      now.blocks.push_back(std::move(block));
+  });
+  held_ = std::move(now);
+}
+
+const StoredProcessGroups::Held& StoredProcessGroups::held_of(std::size_t v,
+                                                              std::int64_t step) const {
+  if (held_.variable != v || held_.step != step) hold(v, step, 0);
+  return held_;
 }
 
 const bp::Block& StoredProcessGroups::block_of(std::size_t v, std::int64_t step,
                                                std::int64_t number) const {
-  return blocks_of(v, step)[static_cast<std::size_t>(number)];
+  const Held& held = held_of(v, step);
+  if (number < held.first || number >= held.first + std::ssize(held.blocks))
+    hold(v, step, number - number % static_cast<std::int64_t>(file_.most_blocks()));
+  return held_.blocks.at(static_cast<std::size_t>(number - held_.first));
+}
+
+void StoredProcessGroups::each_block(std::size_t v, std::int64_t step,
+                                     const std::function<void(const bp::Block& block)>& f) const {
+  const Held& held = held_of(v, step);
+  if (std::ssize(held.blocks) < held.number) return file_.each_block(v, number_of(step), f);
+  for (const bp::Block& block : held.blocks) f(block);
 }
 
 Subarray StoredProcessGroups::block(std::size_t v, std::int64_t step, std::int64_t number) const {
@@ -135,17 +163,22 @@ int StoredProcessGroups::range(std::size_t v, std::int64_t step, double& least,
   const bp::Type type = stored(v).variable.type;
   if (to_engine(type) == Type::none) return 0;
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
-  for (const bp::Block& block : blocks_of(v, step)) {
-    if (block.bytes == 0) continue;
+  bool known = true;
+  each_block(v, step, [&](const bp::Block& block) {
+    if (block.bytes == 0) return;
     const double low = bp::number_of<double>(type, block.min),
                  high = bp::number_of<double>(type, block.max);
-    if (block.has_value && !std::isfinite(low)) continue;
-    if (!block.has_value && !block.has_range) return -1;
-    if (low > high) continue;  // no value of it counts
-    if (!std::isfinite(low) || !std::isfinite(high)) return -1;
-    lowest = std::min(lowest, low);
-    highest = std::max(highest, high);
-  }
+    if (block.has_value && !std::isfinite(low)) return;
+    if (block.has_value || block.has_range) {
+      if (low > high) return;  // no value of it counts
+      known = known && std::isfinite(low) && std::isfinite(high);
+      lowest = std::min(lowest, low);
+      highest = std::max(highest, high);
+    } else {
+      known = false;
+    }
+  });
+  if (!known) return -1;
   if (lowest > highest) return 0;
   least = lowest;
   greatest = highest;
@@ -155,20 +188,21 @@ int StoredProcessGroups::range(std::size_t v, std::int64_t step, double& least,
 bp::Moments StoredProcessGroups::moments(std::size_t v, std::int64_t step) const {
   const bp::Type type = stored(v).variable.type;
   bp::Moments all;
-  for (const bp::Block& block : blocks_of(v, step)) {
-    if (block.bytes == 0) continue;
+  bool known = true;
+  each_block(v, step, [&](const bp::Block& block) {
+    if (block.bytes == 0) return;
     bp::Moments one = block.moments;
     if (block.has_value && to_engine(type) != Type::none) {
       const auto value = bp::number_of<double>(type, block.min);
       one = std::isfinite(value) ? bp::Moments{1, value, value * value} : bp::Moments{};
-    } else if (!block.has_moments) {
-      return {-1};
+    } else {
+      known = known && block.has_moments;
     }
     all.count += one.count;
     all.sum += one.sum;
     all.squares += one.squares;
-  }
-  return all;
+  });
+  return known ? all : bp::Moments{-1};
 }
 
 std::int64_t StoredProcessGroups::find(const std::string& condition, std::int64_t most,

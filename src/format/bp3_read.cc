@@ -63,10 +63,4 @@ std::uint64_t parse_groups_head(std::span<const std::byte> head, bool swapped) {
   return Cursor(head, swapped).number<std::uint64_t>();
 }
 
-Count parse_block_bytes(std::span<const std::byte> first, bool swapped) {
-  Cursor from(first, swapped);
-  from.number<std::uint8_t>();
-  return block_head_bytes + from.number<std::uint32_t>();
-}
-
 }  // namespace forebay::bp

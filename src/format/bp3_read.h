@@ -38,8 +38,4 @@ bool is_tag_of_adios2(std::span<const std::byte, footer_tag_bytes> tag);
 /// The number of entries of groups, whose head is groups_head_bytes.
 std::uint64_t parse_groups_head(std::span<const std::byte> head, bool swapped);
 
-/// Of a block among an entry's, whose first block_head_bytes these are: its bytes with these.
-inline constexpr Count block_head_bytes = 5;
-Count parse_block_bytes(std::span<const std::byte> first, bool swapped);
-
 }  // namespace forebay::bp

@@ -258,6 +258,12 @@ Count parse_entry_bytes(std::span<const std::byte> first, bool swapped) {
   return Count{4} + Cursor(first, swapped).number<std::uint32_t>();
 }
 
+Count parse_block_bytes(std::span<const std::byte> first, bool swapped) {
+  Cursor from(first, swapped);
+  from.number<std::uint8_t>();
+  return block_head_bytes + from.number<std::uint32_t>();
+}
+
 Count parse_group_bytes(std::span<const std::byte> first, bool swapped) {
   return Count{2} + Cursor(first, swapped).number<std::uint16_t>();
 }

@@ -28,6 +28,9 @@ Count parse_elements_head(std::span<const std::byte> elements, bool swapped);
 std::uint32_t parse_elements(std::span<const std::byte> head, bool swapped);
 /// Bytes of an entry, with its length, whose first 4 bytes these are.
 Count parse_entry_bytes(std::span<const std::byte> first, bool swapped);
+/// Of a block among an entry's, whose first block_head_bytes these are: its bytes with these.
+inline constexpr Count block_head_bytes = 1 + 4;
+Count parse_block_bytes(std::span<const std::byte> first, bool swapped);
 /// Bytes of a group's entry, with its length, whose first 2 bytes these are.
 Count parse_group_bytes(std::span<const std::byte> first, bool swapped);
 /// The entry that `from` (format/bp_cursor.h) stands at; it stands behind what is known of one

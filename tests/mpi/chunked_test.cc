@@ -1,4 +1,5 @@
 // Chunked and compressed variables through the C interface.
+#include <forebay.h>
 #include <pnetcdf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -527,6 +528,28 @@ TEST(Chunked, variables_of_a_few_elements_are_chunked_where_asked_for_by_name) {
   EXPECT_OK(ncmpi_close(ncid));
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == 0) std::remove(config.c_str());
+}
+
+// Process groups, logs and what is dropped are other programs' files.
+TEST(Layouts, of_other_files_are_refused_with_what_netcdf_files_can_be) {
+  const std::string path = world.path();
+  for (const std::string layout : {"process-group", "log", "null"}) {
+    const Info info({{"layout", layout}});
+    int id = -1;
+    EXPECT_ERR(NC_ENOTSUPPORT, ncmpi_create(MPI_COMM_WORLD, path.c_str(), 0, info, &id));
+    const std::string said = forebay_error_message();
+    for (const std::string& part :
+         {"layout " + layout + " is for ", std::string("netCDF files can be canonical or chunked"),
+          std::string(layout == "log" ? "docs/hdf5.md" : "docs/groups.md")})
+      EXPECT_NE(said.find(part), std::string::npos) << said;
+    EXPECT_NE(::access(path.c_str(), F_OK), 0) << layout;
+    id = create();
+    EXPECT_OK(ncmpi_close(id));
+    EXPECT_ERR(NC_ENOTSUPPORT, ncmpi_open(MPI_COMM_WORLD, path.c_str(), NC_NOWRITE, info, &id));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (world.rank == 0) ::unlink(path.c_str());
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
 }
 
 TEST(Chunked, the_synced_state_can_be_opened) {

@@ -11,6 +11,7 @@
 #include "base/attempt.h"
 #include "base/random_number.h"
 #include "comm/agree.h"
+#include "dataset/layouts.h"
 #include "dataset/print_report.h"
 
 namespace forebay::vol {
@@ -116,6 +117,7 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   }
   Method method = choose_method(opened.name, opened.mpi_hints, share_method_sources(opened.comm));
   apply_hints(method, opened.hints, "the connector's string");
+  if (opened.created) check_hdf5_layout(method);
   const bool automatic = !method.origin.contains("layout") || method.layout == "auto";
   const bool log =
       automatic ? opened.mpi_io || !(may_become_swmr(opened.fapl) || asks_alignment(opened.fapl))

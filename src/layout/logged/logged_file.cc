@@ -231,8 +231,8 @@ constexpr KeySpec keys[] = {
              &Method::log_copy, switches),
     size_key(
         {"log_memory", "bytes, at least 1MiB", "64MiB",
-         "Layouts log and decomposed: bytes that a rank may hold of the index of a file that it "
-         "reads.",
+         "Layouts log and decomposed, and BP files of groups: bytes that a rank may hold of the "
+         "index of a file that it reads.",
          "engine"},
         &Method::log_memory, 1 << 20),
     word_key({"compact", "never|close", "never",

@@ -29,6 +29,11 @@ constexpr Count bridged = 32 << 10, most_gathered = 512 << 10;
 constexpr Count most_at_once = 4 << 20;
 // What a selection with strides is read by, box by box.
 constexpr Count box_bytes = 8 << 20;
+// An entry of the index is gone through so many bytes at a time; its head and first block fit.
+constexpr Count entry_window = 1 << 20;
+static_assert(entry_window >= bp::longest_first_block);
+// A block in memory, of few dimensions, or what a box has of one.
+constexpr Count block_memory = 512;
 
 bool is_file(const std::string& path) {
   struct stat status {};
@@ -50,10 +55,6 @@ using bp::may_be_global;
 
 std::size_t dimensions_of(const bp::Shape& at) {
   return std::max(at.count.size(), at.shape.size());
-}
-
-bool has_elements(const bp::Shape& at) {
-  return std::find(at.count.begin(), at.count.end(), 0) == at.count.end();
 }
 
 }  // namespace
@@ -113,8 +114,12 @@ class BpReader::Taker final : public ToldTaker {
   BpReader& reader_;
 };
 
-BpReader::BpReader(const Comm& comm, const std::string& path, Report& report)
-    : path_(plain_path(path)), rank_(comm.rank()), report_(report) {
+// An array, the parts of a box, and single blocks (dataset/stored_process_groups) share it.
+BpReader::BpReader(const Comm& comm, const std::string& path, Report& report, Count index_memory)
+    : path_(plain_path(path)),
+      rank_(comm.rank()),
+      report_(report),
+      most_blocks_(static_cast<std::size_t>(std::max<Count>(index_memory / 3 / block_memory, 1))) {
   std::vector<std::byte> told;
   by_root(comm, [&] {
     if (is_file(path_ + "/mmd.0"))
@@ -195,89 +200,122 @@ std::vector<bp::Block> BpReader::blocks(std::size_t v, std::size_t step) const {
   return all;
 }
 
-void BpReader::each_block(std::size_t v, std::size_t step,
-                          const std::function<void(bp::Block& block)>& f) const {
+void BpReader::each_block(std::size_t v, std::size_t step, const OnBlock& f) const {
+  each_of(v, step, nullptr, f, [](const EntryPlace&) {});
+}
+
+void BpReader::each_of(std::size_t v, std::size_t step, const EntryPlace* part, const OnBlock& f,
+                       const OnWindow& behind) const {
   const StoredVariable& variable = variables_.at(v);
   if (!variable.fault.empty())
     fail(Errc::ebad_file, variable.variable.name, variable.fault,
          "read it with the program that wrote it");
-  const EntryPlace at = entry_of(variable, step);
-  RawBytes entry(static_cast<std::size_t>(at.bytes));
+  const EntryPlace whole = entry_of(variable, step);
+  const auto take = [&](bp::Block& block) {
+    if (container_ != Container::directory && block.step != times_[step]) return;
+    // Any number stands there: ADIOS 1's method MPI has the largest one.
+    if (container_ == Container::one_file) block.file = 0;
+    if (variable.kind == Kind::global && may_be_global(block.at))
+      block.at.shape = block.at.start = block.at.count;
+    if (kind_of(block.at) != variable.kind || dimensions_of(block.at) != variable.dimensions)
+      throw Error(Errc::ebad_file, "its blocks are of several kinds", "");
+    f(block);
+  };
   naming(metadata_->path() + ", step " + std::to_string(step) + ", " + variable.variable.name, [&] {
-    if (metadata_->read_at(at.offset, entry) < entry.size())
-      throw Error(Errc::ebad_file, "it has become shorter since it was opened", "");
-    const bp::Origin origin{swapped_, column_major_[step], form_};
-    const bool has_head = container_ == Container::directory;
-    bp::VariableEntry parsed = has_head ? bp::VariableEntry(entry, origin)
-                                        : bp::VariableEntry(variable.variable, entry, origin);
-    if (parsed.variable() != variable.variable)
-      throw Error(Errc::ebad_file, "it is not what it was when the file was opened",
-                  "open it again");
-    for (bp::Block block; parsed.next(block);) {
-      if (!has_head && block.step != times_[step]) continue;
-      // Any number stands there: ADIOS 1's method MPI has the largest one.
-      if (container_ == Container::one_file) block.file = 0;
-      if (variable.kind == Kind::global && may_be_global(block.at))
-        block.at.shape = block.at.start = block.at.count;
-      if (kind_of(block.at) != variable.kind || dimensions_of(block.at) != variable.dimensions)
-        throw Error(Errc::ebad_file, "its blocks are of several kinds", "");
-      f(block);
-    }
+    walk(part ? *part : whole, !part && container_ == Container::directory, variable.variable,
+         {swapped_, column_major_[step], form_}, take, behind);
   });
 }
+
+// An entry may have 4 GiB: whole blocks of it, as many as a window holds, are parsed at a time.
+void BpReader::walk(const EntryPlace& at, bool has_head, const bp::Variable& variable,
+                    bp::Origin origin, const OnBlock& f, const OnWindow& behind) const {
+  RawBytes window(static_cast<std::size_t>(std::min(at.bytes, entry_window)));
+  bp::Variable told = variable;
+  for (Count from = 0; from < at.bytes;) {
+    const Count left = at.bytes - from;
+    const auto bytes = static_cast<std::size_t>(std::min(std::ssize(window), left));
+    const auto here = std::span(window).first(bytes);
+    if (metadata_->read_at(at.offset + from, here) < bytes)
+      throw Error(Errc::ebad_file, "it has become shorter since it was opened", "");
+    std::size_t begin = 0;
+    if (from == 0 && has_head) {
+      const bp::VariableEntry head(here, origin);
+      begin = head.at();
+      if (head.variable() != told)
+        throw Error(Errc::ebad_file, "it is not what it was when the file was opened",
+                    "open it again");
+    }
+    // The last window has all that is left, whether that is whole blocks or not.
+    std::size_t end = bytes;
+    if (static_cast<Count>(bytes) < left) {
+      Count needed = bp::block_head_bytes;
+      for (end = begin; static_cast<Count>(bytes - end) >= bp::block_head_bytes;
+           end += static_cast<std::size_t>(needed)) {
+        needed = bp::parse_block_bytes(here.subspan(end), origin.swapped);
+        if (needed > static_cast<Count>(bytes - end)) break;
+      }
+      if (end == begin) {
+        window.resize(static_cast<std::size_t>(std::min(static_cast<Count>(begin) + needed, left)));
+        continue;
+      }
+    }
+    bp::VariableEntry part(std::move(told), here.subspan(begin, end - begin), origin);
+    for (bp::Block block; part.next(block);) f(block);
+    behind({at.offset + from + static_cast<Offset>(begin), static_cast<Count>(end - begin)});
+    told = part.variable();
+    from += static_cast<Count>(end);
+  }
+}
+
+namespace {
+
+void widen(bp::Shape& within, const bp::Shape& by) {
+  if (!has_elements(by)) return;
+  if (within.count.empty()) within.start = by.start, within.count = by.count;
+  for (std::size_t d = 0; d < by.count.size(); ++d) {
+    const Count end = std::max(within.start[d] + within.count[d], by.start[d] + by.count[d]);
+    within.start[d] = std::min(within.start[d], by.start[d]);
+    within.count[d] = end - within.start[d];
+  }
+}
+
+}  // namespace
 
 const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
   if (array_of_ == std::pair(v, step)) return array_;
   array_of_ = {-1, -1};
+  array_ = {};
+  stretches_ = {};
   const StoredVariable& variable = variables_.at(v);
-  array_ = {{}, blocks(v, step)};
-  std::vector<Count>& shape = array_.shape;
-  Count along = 0;
-  switch (variable.kind) {
-    case Kind::global:
-      for (const bp::Block& block : array_.blocks) {
-        if (!shape.empty() && shape != block.at.shape)
-          fail(Errc::ebad_file, variable.variable.name, "its blocks say different shapes",
-               "read it block by block");
-        shape = block.at.shape;
-      }
-      break;
-    case Kind::local_value:
-      shape = {static_cast<Count>(array_.blocks.size())};
-      for (bp::Block& block : array_.blocks) block.at = {shape, {along++}, {1}};
-      break;
-    case Kind::joined:
-    case Kind::local: {
-      const auto joint = [&](const bp::Shape& at) {
-        return std::find(at.shape.begin(), at.shape.end(), bp::joined) - at.shape.begin();
-      };
-      const auto d = static_cast<std::size_t>(
-          variable.kind == Kind::joined ? joint(array_.blocks.at(0).at) : 0);
-      for (const bp::Block& block : array_.blocks) {
-        if (!has_elements(block.at)) continue;
-        if (shape.empty()) {
-          shape = block.at.count;
-          shape[d] = 0;
-        }
-        std::vector<Count> own = block.at.count;
-        own[d] = shape[d];
-        if (own != shape || __builtin_add_overflow(shape[d], block.at.count[d], &shape[d]))
-          fail(variable.kind == Kind::joined ? Errc::ebad_file : Errc::enotsupport,
-               variable.variable.name, "its blocks do not follow one another along one dimension",
-               "read it block by block");
-      }
-      if (shape.empty()) shape = array_.blocks.at(0).at.count;
-      for (bp::Block& block : array_.blocks) {
-        block.at.shape = shape;
-        block.at.start.assign(shape.size(), 0);
-        block.at.start[d] = along;
-        if (has_elements(block.at)) along += block.at.count[d];
-      }
-      break;
+  places_in_ = BlockPlaces(variable.kind);
+  Stretch stretch;
+  const auto take = [&](bp::Block& block) {
+    if (const char* const fault = places_in_.learn(block.at))
+      fail(variable.kind == Kind::local ? Errc::enotsupport : Errc::ebad_file,
+           variable.variable.name, fault, "read it block by block");
+    bp::Shape at = block.at;
+    places_in_.place(at);
+    widen(stretch.within, at);
+    if (array_.blocks.size() == most_blocks_) {
+      array_.has_all = false;
+      array_.blocks.resize(1);
+      array_.blocks.shrink_to_fit();
     }
-    default:
-      break;
-  }
+    if (array_.has_all) array_.blocks.push_back(std::move(block));
+  };
+  each_of(v, step, nullptr, take, [&](const EntryPlace& place) {
+    stretch.place = place;
+    stretches_.push_back(std::exchange(stretch, {}));
+    stretch.placed = places_in_.placed();
+  });
+  if (array_.blocks.empty())
+    fail(Errc::ebad_file, variable.variable.name, "the index has no blocks of it",
+         "`forebay recover` makes it again from what is left");
+  if (array_.has_all) stretches_ = {};
+  array_.shape = places_in_.end();
+  places_in_.go_on_at(0);
+  for (bp::Block& block : array_.blocks) places_in_.place(block.at);
   array_of_ = {v, step};
   return array_;
 }
@@ -390,15 +428,34 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
 }
 
 BpReader::BoxParts BpReader::parts_of(const StoredArray& array, const std::vector<Count>& start,
-                                      const std::vector<Count>& count) const {
+                                      const std::vector<Count>& count, bool whatever_number) const {
   BoxParts parts;
-  for (const bp::Block& block : array.blocks) {
+  const auto add = [&](const bp::Block& block, auto&& kept) {
+    if (parts.too_many || !meets(block.at, start, count)) return;
     Overlap both = overlap_of(block.at, start, count);
-    if (!both.any) continue;
     if (__builtin_add_overflow(parts.sum, product(both.count), &parts.sum))
       parts.sum = std::numeric_limits<Count>::max();
+    if (!array.has_all && !whatever_number && parts.blocks.size() == most_blocks_) {
+      parts = {{}, {}, {}, 0, true};
+      return;
+    }
     parts.overlaps.push_back(std::move(both));
-    parts.blocks.push_back(&block);
+    parts.blocks.push_back(kept());
+  };
+  if (array.has_all) {
+    for (const bp::Block& block : array.blocks) add(block, [&] { return &block; });
+    return parts;
+  }
+  BlockPlaces places = places_in_;
+  const auto take = [&](bp::Block& block) {
+    places.place(block.at);
+    add(block, [&] { return &parts.own.emplace_back(std::move(block)); });
+  };
+  for (const Stretch& stretch : stretches_) {
+    if (parts.too_many) break;
+    if (stretch.within.count.empty() || !meets(stretch.within, start, count)) continue;
+    places.go_on_at(stretch.placed);
+    each_of(array_of_.first, array_of_.second, &stretch.place, take, [](const EntryPlace&) {});
   }
   return parts;
 }
@@ -417,7 +474,17 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   const auto size = static_cast<std::size_t>(bp::size_of(type));
   const Count elements = product(count);
   if (elements == 0) return;
-  const auto [parts, from, sum] = parts_of(array, start, count);
+  // One element has as many blocks as were written there.
+  BoxParts its = parts_of(array, start, count, elements == 1);
+  if (its.too_many) {
+    its = {};
+    const auto [first, second] = halves_of(Subarray{start, count, {}});
+    read_box(variable, array, first.start, first.count, out, fill);
+    return read_box(variable, array, second.start, second.count,
+                    out + static_cast<std::size_t>(first.elements()) * size, fill);
+  }
+  const auto& parts = its.overlaps;
+  const auto& from = its.blocks;
   const auto put_fill = [&](Offset first, Count many) {
     if (fill.empty()) nobody_wrote(variable);
     for (Count n = first; n < first + many; ++n)
@@ -427,7 +494,7 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   const bool apart =
       variable.kind == Kind::local_value || (parts.size() <= few && all_apart(parts));
   std::optional<Marks> read;
-  if (sum < elements && (apart || fill.empty())) put_fill(0, elements);
+  if (its.sum < elements && (apart || fill.empty())) put_fill(0, elements);
   if (!apart) read.emplace(elements);
   for (std::size_t n = from.size(); n-- > 0;) {
     check_plain(variable, *from[n]);

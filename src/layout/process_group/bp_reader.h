@@ -3,7 +3,8 @@
 //
 // What a rank holds of the index is where the blocks of each variable are told in each step,
 // however many there are: 40 bytes for all steps that are alike. Blocks are read when they are
-// asked for.
+// asked for; those of one variable and step are kept where they are few enough, else they are gone
+// through anew by each read.
 //
 // A file of which steps are still being written may be read: those that md.idx told of when it was
 // opened are there.
@@ -11,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -26,6 +28,7 @@
 #include "base/report.h"
 #include "comm/comm.h"
 #include "format/bp.h"
+#include "layout/process_group/block_places.h"
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/name_places.h"
 #include "layout/process_group/overlap.h"
@@ -55,14 +58,17 @@ struct StoredVariable {
 struct StoredArray {
   std::vector<Count> shape;       ///< of all blocks together; empty: one value
   std::vector<bp::Block> blocks;  ///< each with the `start` that it has in the array
+  bool has_all = true;            ///< else `blocks` has the first one alone: there are too many
 };
 
 class BpReader {
  public:
   /// Collective, with equal arguments: rank 0 looks through the index, and tells the others.
-  /// `report` outlives the reader. Errors: Errc::enoent; Errc::enotsupport for BP5, or another
-  /// version; Errc::ebad_file for what is damaged.
-  BpReader(const Comm& comm, const std::string& path, Report& report);
+  /// `report` outlives the reader. `index_memory`: bytes for blocks (log_memory). Errors:
+  /// Errc::enoent; Errc::enotsupport for BP5, or another version; Errc::ebad_file for what is
+  /// damaged.
+  BpReader(const Comm& comm, const std::string& path, Report& report,
+           Count index_memory = 64 << 20);
 
   const std::string& path() const { return path_; }
   /// "BP4", "BP3".
@@ -84,10 +90,12 @@ class BpReader {
 
   /// Joined arrays have their blocks one behind the other, in the order of ranks, as have local
   /// arrays where their further dimensions agree (else Errc::enotsupport), but for blocks without
-  /// elements; of local values there are as many as blocks. Stays until the next call. Takes memory
-  /// for all blocks of this step.
+  /// elements; of local values there are as many as blocks. Stays until the next call.
   const StoredArray& array(std::size_t variable, std::size_t step) const;
-  /// The same without a place for all: blocks as they were written.
+  /// Blocks that are held at a time, of an array, of those that a box has something of, and by who
+  /// asks for single blocks.
+  std::size_t most_blocks() const { return most_blocks_; }
+  /// The same without a place for all: blocks as they were written, however many there are.
   std::vector<bp::Block> blocks(std::size_t variable, std::size_t step) const;
   /// Steps that md.idx of a BP4 directory tells of behind steps(): md.0 lacks their index, or the
   /// index of one before them.
@@ -111,11 +119,14 @@ class BpReader {
   /// What a box has of each block that has some of it, in the order of blocks.
   struct BoxParts {
     std::vector<Overlap> overlaps;
-    std::vector<const bp::Block*> blocks;  ///< of the array
-    Count sum = 0;                         ///< elements of all of them; the largest number: or more
+    std::vector<const bp::Block*> blocks;  ///< of the array, or these:
+    std::deque<bp::Block> own;
+    Count sum = 0;          ///< elements of all of them; the largest number: or more
+    bool too_many = false;  ///< more than most_blocks() of an array that is not held: none is here
   };
+  /// `array`: what array() or checked() returned last.
   BoxParts parts_of(const StoredArray& array, const std::vector<Count>& start,
-                    const std::vector<Count>& count) const;
+                    const std::vector<Count>& count, bool whatever_number = false) const;
   /// Throws Errc::enotsupport, ebad_file where a block cannot be read.
   void check_plain(const StoredVariable& variable, const bp::Block& block) const;
   /// Throws Errc::enodata.
@@ -135,6 +146,18 @@ class BpReader {
 
  private:
   class Taker;
+  /// Blocks of an entry that follow one another, and what they lie within.
+  struct Stretch {
+    EntryPlace place{};
+    Count placed = 0;  ///< of those before (BlockPlaces)
+    bp::Shape within;  ///< `count` is empty where they have no elements
+  };
+  using OnBlock = std::function<void(bp::Block& block)>;
+  using OnWindow = std::function<void(const EntryPlace& place)>;
+  void walk(const EntryPlace& at, bool has_head, const bp::Variable& variable, bp::Origin origin,
+            const OnBlock& f, const OnWindow& behind) const;
+  void each_of(std::size_t variable, std::size_t step, const EntryPlace* part, const OnBlock& f,
+               const OnWindow& behind) const;
   void learn(const bp::Variable& said, const bp::Block& block);
   EntryPlace entry_of(const StoredVariable& variable, std::size_t step) const;
   [[noreturn]] void fail(Errc code, const std::string& about, const std::string& why,
@@ -151,6 +174,7 @@ class BpReader {
   std::string path_;
   Rank rank_;
   Report& report_;
+  std::size_t most_blocks_;
   Container container_ = Container::directory;
   bp::Form form_ = bp::Form::bp4;
   bool swapped_ = false;
@@ -162,8 +186,10 @@ class BpReader {
   std::unique_ptr<File> metadata_;
   // Of data files that are open, the one used last first.
   mutable std::list<std::pair<std::uint32_t, std::unique_ptr<File>>> open_;
-  mutable RawBytes gathered_;  // runs that were read with what is between them
-  mutable StoredArray array_;  // of the variable and step asked for last
+  mutable RawBytes gathered_;      // runs that were read with what is between them
+  mutable StoredArray array_;      // of the variable and step asked for last
+  mutable BlockPlaces places_in_;  // of its blocks, and all of them where it does not hold them
+  mutable std::vector<Stretch> stretches_;
   mutable std::pair<std::size_t, std::size_t> array_of_{-1, -1};
 };
 

@@ -103,6 +103,9 @@ std::vector<double> read_doubles(const BpReader& file, std::size_t v, std::size_
   return values;
 }
 
+// Room for blocks that all are kept in, and for 2 of them.
+constexpr Count all_kept = 64 << 20, two_kept = 3 * 2 * 512;
+
 Errc code_of(const std::optional<Error>& failed) { return failed ? failed->code() : Errc::ok; }
 
 TEST_F(BpReaderRanks, any_box_reads_on_any_number_of_ranks) {
@@ -112,7 +115,7 @@ TEST_F(BpReaderRanks, any_box_reads_on_any_number_of_ranks) {
     write(options);
     run_as_threads(3, [&](const Comm& comm) {
       Report report;
-      const BpReader file(comm, path_, report);
+      const BpReader file(comm, path_, report, per_file == 1 ? two_kept : all_kept);
       ASSERT_EQ(file.steps(), static_cast<std::size_t>(all_steps));
       const std::size_t v = file.find("T");
       std::mt19937 random(static_cast<unsigned>(comm.rank()) + 1);
@@ -221,49 +224,50 @@ TEST_F(BpReaderRanks, one_file_of_all_steps_reads_on_any_number_of_ranks) {
 
 TEST_F(BpReaderRanks, what_there_is_of_each_kind) {
   write({});
-  run_as_threads(2, [&](const Comm& comm) {
-    Report report;
-    const BpReader file(comm, path_.string() + "/", report);
-    EXPECT_EQ(file.variables().size(), 5U);
-    ASSERT_EQ(file.attributes().size(), 1U);
-    EXPECT_EQ(file.attributes()[0].texts, std::vector<std::string>{"yes"});
-    const std::size_t odd = file.find("odd"), p = file.find("p");
-    EXPECT_TRUE(std::ranges::equal(file.variables()[odd].steps.numbers(), std::vector{1, 3, 5}));
-    EXPECT_EQ(code_of(attempt_to([&] { file.array(odd, 2); })), Errc::einvalcoords);
-    EXPECT_EQ(code_of(attempt_to([&] { file.array(odd, all_steps); })), Errc::einvalcoords);
-    EXPECT_EQ(code_of(attempt_to([&] { (void)file.find("od"); })), Errc::enotvar);
-    std::vector<std::int16_t> two(8);
-    file.read(odd, 3, {{0}, {8}, {}}, reinterpret_cast<std::byte*>(two.data()));
-    EXPECT_EQ(two, (std::vector<std::int16_t>{0, 7, 1, 7, 2, 7, 3, 7}));
-    for (int step = 0; step < all_steps; ++step) {
-      const auto s = static_cast<std::size_t>(step);
-      EXPECT_EQ(file.text(file.find("title"), s), "step " + std::to_string(step));
-      EXPECT_EQ(file.array(p, s).shape, (std::vector<Count>{6 + writers * step, 2}));
-      std::vector<float> joined(static_cast<std::size_t>(2 * (6 + writers * step)), -1);
-      file.read(p, s, {{0, 0}, {6 + writers * step, 2}, {}},
-                reinterpret_cast<std::byte*>(joined.data()));
-      std::size_t at = 0;
-      for (int rank = 0; rank < writers; ++rank)
-        for (int i = 0; i < 2 * (rank + step); ++i)
-          EXPECT_EQ(joined[at++], static_cast<float>(100 * rank + i));
-      std::int32_t value = -1;
-      file.read(file.find("value"), s, {}, reinterpret_cast<std::byte*>(&value));
-      EXPECT_EQ(value, 10 * step);  // rank 0's
-      const auto blocks = file.blocks(file.find("value"), s);
-      ASSERT_EQ(blocks.size(), static_cast<std::size_t>(writers));
-      file.read_block(file.find("value"), blocks[2], reinterpret_cast<std::byte*>(&value));
-      EXPECT_EQ(value, 10 * step + 2);
-    }
-    const auto blocks = file.blocks(file.find("T"), 1);
-    ASSERT_EQ(blocks.size(), 2U * writers);
-    std::vector<double> block(static_cast<std::size_t>(rows * 4));
-    file.read_block(file.find("T"), blocks[5], reinterpret_cast<std::byte*>(block.data()));
-    EXPECT_EQ(block[1 * 4 + 2], expected(1, 2 * rows + 1, 3 + 2));
-    double least = 0;
-    std::memcpy(&least, blocks[5].min.data(), sizeof least);
-    EXPECT_TRUE(blocks[5].has_range);
-    EXPECT_EQ(least, expected(1, 2 * rows, 3));
-  });
+  for (const Count memory : {all_kept, two_kept})
+    run_as_threads(2, [&](const Comm& comm) {
+      Report report;
+      const BpReader file(comm, path_.string() + "/", report, memory);
+      EXPECT_EQ(file.variables().size(), 5U);
+      ASSERT_EQ(file.attributes().size(), 1U);
+      EXPECT_EQ(file.attributes()[0].texts, std::vector<std::string>{"yes"});
+      const std::size_t odd = file.find("odd"), p = file.find("p");
+      EXPECT_TRUE(std::ranges::equal(file.variables()[odd].steps.numbers(), std::vector{1, 3, 5}));
+      EXPECT_EQ(code_of(attempt_to([&] { file.array(odd, 2); })), Errc::einvalcoords);
+      EXPECT_EQ(code_of(attempt_to([&] { file.array(odd, all_steps); })), Errc::einvalcoords);
+      EXPECT_EQ(code_of(attempt_to([&] { (void)file.find("od"); })), Errc::enotvar);
+      std::vector<std::int16_t> two(8);
+      file.read(odd, 3, {{0}, {8}, {}}, reinterpret_cast<std::byte*>(two.data()));
+      EXPECT_EQ(two, (std::vector<std::int16_t>{0, 7, 1, 7, 2, 7, 3, 7}));
+      for (int step = 0; step < all_steps; ++step) {
+        const auto s = static_cast<std::size_t>(step);
+        EXPECT_EQ(file.text(file.find("title"), s), "step " + std::to_string(step));
+        EXPECT_EQ(file.array(p, s).shape, (std::vector<Count>{6 + writers * step, 2}));
+        std::vector<float> joined(static_cast<std::size_t>(2 * (6 + writers * step)), -1);
+        file.read(p, s, {{0, 0}, {6 + writers * step, 2}, {}},
+                  reinterpret_cast<std::byte*>(joined.data()));
+        std::size_t at = 0;
+        for (int rank = 0; rank < writers; ++rank)
+          for (int i = 0; i < 2 * (rank + step); ++i)
+            EXPECT_EQ(joined[at++], static_cast<float>(100 * rank + i));
+        std::int32_t value = -1;
+        file.read(file.find("value"), s, {}, reinterpret_cast<std::byte*>(&value));
+        EXPECT_EQ(value, 10 * step);  // rank 0's
+        const auto blocks = file.blocks(file.find("value"), s);
+        ASSERT_EQ(blocks.size(), static_cast<std::size_t>(writers));
+        file.read_block(file.find("value"), blocks[2], reinterpret_cast<std::byte*>(&value));
+        EXPECT_EQ(value, 10 * step + 2);
+      }
+      const auto blocks = file.blocks(file.find("T"), 1);
+      ASSERT_EQ(blocks.size(), 2U * writers);
+      std::vector<double> block(static_cast<std::size_t>(rows * 4));
+      file.read_block(file.find("T"), blocks[5], reinterpret_cast<std::byte*>(block.data()));
+      EXPECT_EQ(block[1 * 4 + 2], expected(1, 2 * rows + 1, 3 + 2));
+      double least = 0;
+      std::memcpy(&least, blocks[5].min.data(), sizeof least);
+      EXPECT_TRUE(blocks[5].has_range);
+      EXPECT_EQ(least, expected(1, 2 * rows, 3));
+    });
 }
 
 TEST_F(BpReaderRanks, the_first_dimension_of_column_major_files_comes_last) {
@@ -304,24 +308,73 @@ TEST_F(BpReaderRanks, what_nobody_wrote_is_an_error_and_the_later_of_two_blocks_
     file->end_step();
     file->close();
   });
-  Report report;
-  const BpReader file(Comm(), path_, report);
-  const auto get = [&](std::size_t step, Count start, Count count) {
-    return read_doubles(file, 0, step, {{start}, {count}, {}});
-  };
-  EXPECT_EQ(get(0, 3, 4), (std::vector<double>{1, 1, 2, 2}));
-  EXPECT_EQ(code_of(attempt_to([&] { get(0, 12, 5); })), Errc::enodata);
-  // As many elements as the box has, but some of them twice.
-  EXPECT_EQ(code_of(attempt_to([&] { get(0, 0, 24); })), Errc::enodata);
-  EXPECT_EQ(get(1, 19, 3), (std::vector<double>{19, -20, 21}));
-  EXPECT_EQ(get(1, 151, 49).back(), 199);
-  EXPECT_EQ(code_of(attempt_to([&] { get(1, 0, 200); })), Errc::enodata);
-  EXPECT_EQ(get(1, 0, 150)[20], -20);
-  const double none = -7;
-  std::vector<double> filled(6);
-  file.read(0, 0, {{13}, {6}, {}}, reinterpret_cast<std::byte*>(filled.data()),
-            std::as_bytes(std::span(&none, 1)));
-  EXPECT_EQ(filled, (std::vector<double>{2, 2, none, 3, 3, 3}));
+  for (const Count memory : {all_kept, two_kept}) {
+    Report report;
+    const BpReader file(Comm(), path_, report, memory);
+    const auto get = [&](std::size_t step, Count start, Count count) {
+      return read_doubles(file, 0, step, {{start}, {count}, {}});
+    };
+    EXPECT_EQ(get(0, 3, 4), (std::vector<double>{1, 1, 2, 2}));
+    EXPECT_EQ(code_of(attempt_to([&] { get(0, 12, 5); })), Errc::enodata);
+    // As many elements as the box has, but some of them twice.
+    EXPECT_EQ(code_of(attempt_to([&] { get(0, 0, 24); })), Errc::enodata);
+    EXPECT_EQ(get(1, 19, 3), (std::vector<double>{19, -20, 21}));
+    EXPECT_EQ(get(1, 151, 49).back(), 199);
+    EXPECT_EQ(code_of(attempt_to([&] { get(1, 0, 200); })), Errc::enodata);
+    EXPECT_EQ(get(1, 0, 150)[20], -20);
+    const double none = -7;
+    std::vector<double> filled(6);
+    file.read(0, 0, {{13}, {6}, {}}, reinterpret_cast<std::byte*>(filled.data()),
+              std::as_bytes(std::span(&none, 1)));
+    EXPECT_EQ(filled, (std::vector<double>{2, 2, none, 3, 3, 3}));
+  }
+}
+
+// An entry of some MiB is gone through in windows; of its blocks as many are held as there is room
+// for, whoever reads.
+TEST_F(BpReaderRanks, blocks_beyond_what_memory_holds_are_found) {
+  constexpr Count many = 40000;
+  std::vector<bp::Block> blocks(many);
+  for (Count n = 0; n < many; ++n) {
+    bp::Block& block = blocks[static_cast<std::size_t>(n)];
+    block.at = {{many * 2}, {n * 2}, {2}};
+    block.bytes = 16;
+    block.payload = bp::head_bytes + (many - 1 - n) * 16;
+  }
+  std::vector<bp::Block> joined = blocks;
+  for (bp::Block& block : joined) block.at = {{bp::joined}, {}, {2}};
+  std::vector<double> values(many * 2);
+  for (Count n = 0; n < many * 2; ++n)
+    values[static_cast<std::size_t>((many - 1 - n / 2) * 2 + n % 2)] = static_cast<double>(n);
+  bp::make_directory(
+      path_, {{{{{"T", bp::Type::float64}, blocks}, {{"J", bp::Type::float64}, joined}}, {}}},
+      std::as_bytes(std::span(values)));
+  ASSERT_GT(fs::file_size(path_ / "md.0"), 5 << 20);
+  for (const Count memory : {all_kept, Count{3 * 5000 * 512}}) {
+    run_as_threads(2, [&](const Comm& comm) {
+      Report report;
+      const BpReader file(comm, path_, report, memory);
+      const auto check = [&](const std::vector<double>& got, Count first) {
+        for (const double one : got) ASSERT_EQ(one, static_cast<double>(first++));
+      };
+      PendingReads reads(file);
+      const auto io = make_transport(comm, reads.joined(), {}, report);
+      for (const std::size_t v : {0, 1}) {
+        EXPECT_EQ(file.array(v, 0).blocks.size(), memory == all_kept ? many : 1U);
+        EXPECT_EQ(file.array(v, 0).shape, std::vector<Count>{many * 2});
+        check(read_doubles(file, v, 0, {{0}, {many * 2}, {}}), 0);
+        check(read_doubles(file, v, 0, {{many * 2 - 1}, {1}, {}}), many * 2 - 1);
+        std::vector<double> all(many * 2 - 1), some(10);
+        reads.add(v, 0, {{1}, {many * 2 - 1}, {}}, reinterpret_cast<std::byte*>(all.data()));
+        reads.add(v, 0, {{many + comm.rank()}, {10}, {}},
+                  reinterpret_cast<std::byte*>(some.data()));
+        reads.perform(comm, *io);
+        check(all, 1);
+        check(some, many + comm.rank());
+      }
+      io->close();
+    });
+  }
 }
 
 TEST_F(BpReaderRanks, selections_outside_are_refused) {

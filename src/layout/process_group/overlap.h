@@ -64,19 +64,28 @@ class Rows {
 
 struct Overlap {
   std::vector<Count> in_block, in_box, count;  // where it begins in each, and how far it goes
-  bool any = true;
 };
 
+/// Whether they have an element in common.
+inline bool meets(const bp::Shape& block, const std::vector<Count>& start,
+                  const std::vector<Count>& count) {
+  for (std::size_t d = 0; d < count.size(); ++d)
+    if (block.start[d] >= start[d] + count[d] || start[d] >= block.start[d] + block.count[d] ||
+        block.count[d] == 0 || count[d] == 0)
+      return false;
+  return true;
+}
+
+/// Of a block and a box that meet.
 inline Overlap overlap_of(const bp::Shape& block, const std::vector<Count>& start,
                           const std::vector<Count>& count) {
   Overlap both;
   for (std::size_t d = 0; d < count.size(); ++d) {
     const Count from = std::max(block.start[d], start[d]);
     const Count to = std::min(block.start[d] + block.count[d], start[d] + count[d]);
-    both.any = both.any && from < to;
     both.in_block.push_back(from - block.start[d]);
     both.in_box.push_back(from - start[d]);
-    both.count.push_back(std::max<Count>(to - from, 0));
+    both.count.push_back(to - from);
   }
   return both;
 }

@@ -249,6 +249,10 @@ void PendingReads::add(std::size_t v, std::size_t step, const Subarray& box, std
   const Count elements = box.elements();
   if (elements == 0) return;
   const auto parts = file_.parts_of(array, box.start, box.count);
+  if (parts.too_many) {
+    alone_.push_back({v, step, box, out});
+    return;
+  }
   if (parts.sum < elements) file_.nobody_wrote(variable);
   bool alone = false;
   for (const bp::Block* block : parts.blocks) {
