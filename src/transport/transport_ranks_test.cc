@@ -309,6 +309,7 @@ TEST_P(TransportRanks, pieces_of_a_node_that_adjoin_are_one_call_where_nodes_wri
   options_.patience = 1e9;
   options_.window_size = 64 << 10;
   options_.buffer_limit = 1 << 20;
+  options_.hole_threshold = 64 << 10;
   with_transport([&](const Comm& comm, Transport& transport, Report& report) {
     for (int operation = 0; operation < 3; ++operation) {
       Memory mine = memory_for([&](Count s) { return s % 5 == comm.rank() && s % 5 < writers; });
