@@ -13,7 +13,6 @@
 #include "comm/agree.h"
 #include "storage/store_times.h"
 #include "transport/direct_io.h"
-#include "transport/stream_between.h"
 #include "transport/window_message.h"
 #include "transport/window_walk.h"
 
@@ -223,6 +222,8 @@ Count bytes_of(StreamBetween&& extents) {
   return bytes;
 }
 
+constexpr auto no_deadline = StreamBetween::Clock::time_point::max();
+
 }  // namespace
 
 // What ranks do is decided by what all know; each try ends in a meeting, so that no window is
@@ -236,7 +237,8 @@ void AggregatedTransport::by_the_quicker_way(const OperationTotal& total, Extent
     measured_ = {&way, way.next_is_direct(options_.patience), std::chrono::steady_clock::now()};
     if (measured_.directly) {
       ++direct_operations_;
-      return directly(extents, writing);
+      apart(total, extents, total.first, total.last, writing, no_deadline);
+      return;
     }
   }
   ++aggregated_operations_;
@@ -255,10 +257,30 @@ void AggregatedTransport::by_the_quicker_way(const OperationTotal& total, Extent
   if (from >= total.last) return;
   if (measured_.way || !way.is_direct())
     return through_windows(total, extents, from, total.last, writing);
+  apart(total, extents, from, total.last, writing, no_deadline);
+}
+
+// By nodes a piece of each rank goes a call less where it adjoins another's, and the kernel's lock
+// on the file is taken as often.
+bool AggregatedTransport::apart(const OperationTotal& total, ExtentStream& extents, Offset from,
+                                Offset to, bool writing,
+                                StreamBetween::Clock::time_point deadline) {
+  bool by_nodes = nodes_write_apart(total, node_counts(), writing);
+  if (by_nodes) {
+    set_up(total);
+    by_nodes = nodes_write_apart(total, node_counts(), writing);  // nodes may be ranks now
+  }
+  const bool whole = from == total.first && to == total.last && deadline == no_deadline;
+  std::optional<StreamBetween> some;
   attempt_into(failure_, [&] {
-    StreamBetween rest(extents, from, total.last);
-    directly(rest, writing);
+    if (by_nodes) {
+      const Alone alone{deadline, some};
+      walk_windows(total, extents, from, to, true, &alone);
+    } else {
+      directly(whole ? extents : some.emplace(extents, from, to, deadline), writing);
+    }
   });
+  return some && some->is_late();
 }
 
 bool AggregatedTransport::try_one_way(QuickerWay& way, const OperationTotal& total,
@@ -275,12 +297,8 @@ bool AggregatedTransport::try_one_way(QuickerWay& way, const OperationTotal& tot
     constexpr double most = 3600;
     const std::chrono::duration<double> time(
         std::min(way.expected(share) * options_.patience, most));
-    attempt_into(failure_, [&] {
-      StreamBetween some(extents, from, to,
-                         begin + std::chrono::duration_cast<Clock::duration>(time));
-      directly(some, writing);
-      late = some.is_late();
-    });
+    late = apart(total, extents, from, to, writing,
+                 begin + std::chrono::duration_cast<Clock::duration>(time));
   } else {
     through_windows(total, extents, from, to, writing);
   }
@@ -329,6 +347,16 @@ class PlannedHomes : public WindowHomes {
   const Topology& topology_;
 };
 
+class OwnHomes : public WindowHomes {
+ public:
+  explicit OwnHomes(const Topology& topology) : node_(topology.my_node()) {}
+  int home_of(Count) const override { return node_; }
+  int delegate_of(Count) const override { return 0; }
+
+ private:
+  int node_;
+};
+
 constexpr Count smallest_window = 4096;
 
 }  // namespace
@@ -337,15 +365,18 @@ constexpr Count smallest_window = 4096;
 // Where one node mostly covers them, looking closer at who has pieces where would cost more than
 // visiting a few in vain.
 void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream& extents,
-                                       Offset from, Offset to, bool writing) {
+                                       Offset from, Offset to, bool writing, const Alone* alone) {
   OperationTotal range = total;
   range.first = from, range.last = to;
   WindowGrid grid = window_grid_for(range, node_counts(), options_, window_);
   const PlannedHomes planned(options_.planned, *topology_);
   if (options_.planned) grid.given = &planned;
-  WindowSite site{comm_.rank(), *topology_, *slots_, mailbox_ ? &*mailbox_ : nullptr,
+  const OwnHomes homes(*topology_);
+  if (alone) grid.given = &homes;
+  const Comm& all = alone ? topology_->node() : comm_;
+  WindowSite site{comm_.rank(), *topology_, *slots_, mailbox_ && !alone ? &*mailbox_ : nullptr,
                   report_,      failure_,   {},      {}};
-  site.write_out = [this](const Slots::Use& use) { finish_write(use); };
+  site.write_out = [this, alone](const Slots::Use& use) { finish_write(use, alone != nullptr); };
   site.read_in = [this](const Slots::Use& use) { fetch(use); };
   if (options_.planned) site.messages_in = options_.planned->messages_in;
   const bool by_all = one_node() && (grid.count <= slots_->rings().home ||
@@ -362,7 +393,11 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
     if (!by_all) skip(looks.emplace(*(first_walk = extents.clone())));
     if (!writing) skip(walks.marks.emplace(*(second_walk = extents.clone())));
     if (again) extents.rewind();
-    writing ? skip(pieces.emplace(extents)) : skip(walks.copies.emplace(extents));
+    if (alone && alone->deadline != no_deadline) {
+      pieces.emplace(alone->pieces.emplace(extents, from, to, alone->deadline));
+    } else {
+      writing ? skip(pieces.emplace(extents)) : skip(walks.copies.emplace(extents));
+    }
   });
   for (Offset begin = from;;) {
     const WindowGrid part = grid.part_from(begin);
@@ -394,7 +429,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
           });
         }
         by_all ? agree_on_error(comm_, failed)
-               : plan_visits(comm_, *topology_, part, touched ? &*touched : nullptr,
+               : plan_visits(all, *topology_, part, touched ? &*touched : nullptr,
                              std::exchange(failed, std::nullopt), visits_);
       }
       walk->over(visits_);
@@ -407,7 +442,7 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
     // Nobody has pieces in what lies between.
     constexpr Offset none = std::numeric_limits<Offset>::max();
     failed = attempt_to([&] { begin = looks->next().value_or(none); });
-    begin = comm_.all_reduce(failed ? none : begin, Reduce::min);
+    begin = all.all_reduce(failed ? none : begin, Reduce::min);
     if (begin < grid.end()) continue;
     keep_first(failure_, std::move(failed));
     return;
@@ -440,13 +475,13 @@ void AggregatedTransport::call(bool behind, F&& make) {
   attempt_into(failure_, [&] { f(report_); });
 }
 
-void AggregatedTransport::finish_write(const Slots::Use& use) {
+void AggregatedTransport::finish_write(const Slots::Use& use, bool by_nodes) {
   // Holes are left alone where what is read of them may be old when it is written: alone, nothing
   // tells whether somebody else writes there; where caches are weak, other nodes may have bytes of
   // them under way; and so may any rank where a thread writes what earlier operations copied,
   // unless these are known to lie elsewhere.
   const bool may_bridge =
-      comm_.size() > 1 && !file_->has_weak_caches() &&
+      comm_.size() > 1 && !by_nodes && !file_->has_weak_caches() &&
       (!file_->writes_later() || (options_.keeps_apart && options_.keeps_apart()));
   const Count bridge = may_bridge ? options_.hole_threshold : 0;
   call(options_.bulk && !file_->writes_later(),

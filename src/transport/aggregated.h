@@ -25,6 +25,7 @@
 #include "transport/aggregation_rules.h"
 #include "transport/quicker_way.h"
 #include "transport/slots.h"
+#include "transport/stream_between.h"
 #include "transport/transport.h"
 #include "transport/window_visits.h"
 
@@ -71,6 +72,10 @@ class AggregatedTransport : public Transport {
   void find_ways();
   void finish_before_direct();
   void directly(ExtentStream& extents, bool writing);
+  /// [from, to) of an operation by each rank, or each node, for itself, without messages. True:
+  /// some of this rank's pieces were left out, as the deadline had come.
+  bool apart(const OperationTotal& total, ExtentStream& extents, Offset from, Offset to,
+             bool writing, StreamBetween::Clock::time_point deadline);
   void by_the_quicker_way(const OperationTotal& total, ExtentStream& extents, bool writing);
   /// [from, to) of an operation. False: all of it has to be done again, through windows.
   bool try_one_way(QuickerWay& way, const OperationTotal& total, ExtentStream& extents, Offset from,
@@ -78,9 +83,15 @@ class AggregatedTransport : public Transport {
   /// [from, to) of an operation.
   void through_windows(const OperationTotal& total, ExtentStream& extents, Offset from, Offset to,
                        bool writing);
+  /// A write by each node for itself.
+  struct Alone {
+    StreamBetween::Clock::time_point deadline;
+    std::optional<StreamBetween>& pieces;  // what of them there is time for, where there is one
+  };
+  /// `alone`: or null. Nothing fails on one rank before its first meeting.
   void walk_windows(const OperationTotal& total, ExtentStream& extents, Offset from, Offset to,
-                    bool writing);
-  void finish_write(const Slots::Use& use);
+                    bool writing, const Alone* alone = nullptr);
+  void finish_write(const Slots::Use& use, bool by_nodes);
   void fetch(const Slots::Use& use);
   template <typename F>
   void call(bool behind, F&& f);

@@ -77,6 +77,12 @@ bool may_try_directly(const OperationTotal& total, const NodeCounts& nodes,
          (write || !reads_alike(total, options));
 }
 
+// As on one node.
+bool nodes_write_apart(const OperationTotal& total, const NodeCounts& nodes, bool write) {
+  return write && nodes.share_memory && nodes.nodes < nodes.ranks &&
+         total.mean_piece() < direct_piece_on_one_node;
+}
+
 // All nodes take part, and something is left behind three tries.
 Count windows_of_a_try(const WindowGrid& grid) {
   const Count some = std::max<Count>(grid.homes, grid.count / 16);

@@ -51,6 +51,10 @@ bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
 bool may_try_directly(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, bool write);
 
+/// Whether what goes directly does so by nodes: their ranks' pieces may adjoin, and meet in the
+/// node's memory before it writes them.
+bool nodes_write_apart(const OperationTotal& total, const NodeCounts& nodes, bool write);
+
 /// How many windows a try has; 0: as many as the operation.
 Count windows_of_a_try(const WindowGrid& grid);
 

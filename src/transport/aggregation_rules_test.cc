@@ -24,6 +24,18 @@ TEST(AggregationRules, few_pieces_of_one_node_are_read_by_those_who_want_them) {
   EXPECT_FALSE(carried_out_directly(few, one_node, slow, false));
 }
 
+TEST(AggregationRules, nodes_write_small_pieces_of_their_ranks_together) {
+  constexpr int ranks = 16;
+  const auto by_nodes = [](Count piece, const NodeCounts& nodes, bool write) {
+    return nodes_write_apart({0, ranks * piece, ranks * piece, ranks}, nodes, write);
+  };
+  EXPECT_TRUE(by_nodes(4096, {ranks, 4}, true));
+  EXPECT_FALSE(by_nodes(4096, {ranks, 4}, false));
+  EXPECT_FALSE(by_nodes(4096, {ranks, ranks}, true));
+  EXPECT_FALSE(by_nodes(4096, {ranks, 4, false}, true));
+  EXPECT_FALSE(by_nodes(16 << 10, {ranks, 4}, true));
+}
+
 TEST(AggregationRules, so_many_processes_of_each_node_make_calls_at_a_time) {
   const auto of_nodes = [](int nodes, int all, int each) {
     TransportOptions options;

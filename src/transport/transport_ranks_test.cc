@@ -302,6 +302,41 @@ TEST_P(TransportRanks, both_ways_between_nodes_are_tried_and_values_are_right) {
   }
 }
 
+// Of ranks 0 and 1, and 2 and 3, every two pieces adjoin. In an operation of few windows a try is
+// all of it; the third is the direct one.
+TEST_P(TransportRanks, pieces_of_a_node_that_adjoin_are_one_call_where_nodes_write_apart) {
+  if (options_.kind != "auto" || options_.ranks_per_node == 0) return;
+  options_.patience = 1e9;
+  options_.window_size = 64 << 10;
+  options_.buffer_limit = 1 << 20;
+  options_.hole_threshold = 64 << 10;
+  with_transport([&](const Comm& comm, Transport& transport, Report& report) {
+    for (int operation = 0; operation < 3; ++operation) {
+      Memory mine = memory_for([&](Count s) { return s % 5 == comm.rank() && s % 5 < writers; });
+      std::fill(mine.values.begin(), mine.values.end(), value(operation, comm.rank()));
+      Listed stream(mine.extents);
+      std::array<std::int64_t, 2> calls_and_read{-report[Counter::write_calls],
+                                                 -report[Counter::bytes_read]};
+      transport.write_all(stream);
+      calls_and_read[0] += report[Counter::write_calls];
+      calls_and_read[1] += report[Counter::bytes_read];
+      comm.all_reduce(calls_and_read, Reduce::sum);
+      if (operation < 2) continue;
+      const Count runs = strips / 5 * (options_.ranks_per_node == 2 ? 2 : writers);
+      EXPECT_GE(calls_and_read[0], runs);
+      EXPECT_LE(calls_and_read[0], runs + 2 * (file_bytes / options_.window_size));
+      EXPECT_EQ(calls_and_read[1], 0);  // no hole is written
+    }
+    Memory all = memory_for([&](Count s) { return s % 5 < writers; });
+    Listed stream(all.extents);
+    transport.read_all(stream);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < all.values.size(); ++i)
+      wrong += all.values[i] != value(2, static_cast<Count>(i / (strip / 4) % writers));
+    EXPECT_EQ(wrong, 0U) << "rank " << comm.rank();
+  });
+}
+
 // What the first file of a folder found out the next one on the communicator knows.
 TEST_P(TransportRanks, what_was_tried_is_known_for_the_next_file) {
   if (options_.kind != "auto" || options_.ranks_per_node == 0) return;
@@ -315,8 +350,10 @@ TEST_P(TransportRanks, what_was_tried_is_known_for_the_next_file) {
       Memory mine = to_write(comm.rank(), i);
       Listed stream(mine.extents);
       transport->write_all(stream);
-      // Two for each try and one for the rest; the others go through windows at once.
-      EXPECT_EQ(stream.clones(), i == 0 ? 7 : 1) << i;
+      // Two for each try, one more by nodes, and one for the rest; the others go through windows
+      // at once.
+      const int of_tries = options_.ranks_per_node == 1 ? 6 : 7;
+      EXPECT_EQ(stream.clones(), i == 0 ? of_tries + 1 : 1) << i;
       transport->close();
     }
   });
@@ -487,7 +524,7 @@ TEST_P(TransportRanks, a_failure_amid_the_windows_is_thrown_on_all_and_they_go_o
 // A try in parts makes several clones: each fails once, in both ways of a direct try's end.
 TEST_P(TransportRanks, a_failure_anywhere_in_a_try_leaves_the_ranks_together) {
   for (const double patience : {0.0, 1e6})
-    for (int which = 1; which <= 8; ++which) {
+    for (int which = 1; which <= 9; ++which) {
       options_.patience = patience;
       with_transport([&](const Comm& comm, Transport& transport, Report&) {
         const auto fails = [&](const Memory& m) {

@@ -58,6 +58,10 @@ class Counters {
   int bits_;
 };
 
+bool is_of_node(const Comm& comm, const Topology& topology) {
+  return comm.size() == topology.node().size();
+}
+
 constexpr int few_bits = 16;  // of a number with a sign, hence for fewer ranks than 15 can count
 constexpr Count few_windows = Count{Meeting::room} * 64 / few_bits;
 
@@ -71,15 +75,21 @@ void count_few(const Comm& comm, const Topology& topology, const std::optional<E
   for (Count i = 0; !failed && i < windows; ++i)
     if (visits[static_cast<std::size_t>(i)].mine) Counters(words, few_bits).add_one(i);
   const auto used = static_cast<std::size_t>(Counters::words_for(windows, few_bits));
+  const Errc code = failed ? failed->code() : Errc::ok;
   try {
-    topology.sum_by_nodes(
-        comm, std::span(words).first(used), std::span(of_node).first(used),
-        [&](std::span<std::int64_t> sums) {
-          Counters(sums, few_bits).keep_ones(windows, [&](Count i) {
-            return visits[static_cast<std::size_t>(i)].home;
-          });
-        },
-        failed ? failed->code() : Errc::ok);
+    if (is_of_node(comm, topology)) {
+      comm.meet(std::span(words).first(used), Reduce::sum, code);
+      std::swap(words, of_node);  // no other nodes come
+    } else {
+      topology.sum_by_nodes(
+          comm, std::span(words).first(used), std::span(of_node).first(used),
+          [&](std::span<std::int64_t> sums) {
+            Counters(sums, few_bits).keep_ones(windows, [&](Count i) {
+              return visits[static_cast<std::size_t>(i)].home;
+            });
+          },
+          code);
+    }
   } catch (...) {
     if (!failed) throw;
   }
@@ -113,7 +123,7 @@ void count_many(const Comm& comm, const Topology& topology, const TouchedWindows
       if (topology.leader() == comm.rank() && v.ranks > 0 && !v.home) nodes.add_one(i);
     }
   }
-  if (topology.nodes() > 1) {  // else all know of a failure
+  if (!is_of_node(comm, topology)) {  // else all know of a failure
     const auto others = attempt_to(
         [&] { failed ? comm.meet(failed->code()) : comm.all_reduce(sums, Reduce::sum); });
     keep_first(failed, others);

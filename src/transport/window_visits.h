@@ -29,7 +29,8 @@ void visit_all(const WindowGrid& part, int ranks, std::vector<Visit>& visits);
 /// that is the same for all of them, but for `mine`. `touched`: by this rank; null where `failed`
 /// says why it does not know, which all throw; and nothing fails behind that. Cost of a rank: its
 /// node's ranks, and the windows of the part; nothing but the way of a reduction grows with the
-/// number of nodes. One meeting where windows are few.
+/// number of nodes. One meeting where windows are few. `comm`: all ranks, or those of the node,
+/// which then is home of all windows.
 void plan_visits(const Comm& comm, const Topology& topology, const WindowGrid& part,
                  const TouchedWindows* touched, std::optional<Error> failed,
                  std::vector<Visit>& visits);

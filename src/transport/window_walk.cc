@@ -24,8 +24,8 @@ namespace {
 // those windows lie before all that their ranks have not come to yet, in the one order that all go
 // by. That is so in a ring of one kind: between nodes there are two, and waiting for the next of
 // one may take windows of the other.
-std::size_t windows_ahead(const RingSizes& rings) {
-  return rings.away > 0 ? 0 : static_cast<std::size_t>(rings.home - 1) / 2;
+std::size_t windows_ahead(const WindowSite& site) {
+  return site.mailbox ? 0 : static_cast<std::size_t>(site.slots.rings().home - 1) / 2;
 }
 
 }  // namespace
@@ -37,11 +37,11 @@ WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid, bool writ
       grid_(grid),
       writing_(writing),
       in_turns_(!writing && site.mailbox == nullptr),
-      ahead_(windows_ahead(site.slots.rings())),
+      ahead_(windows_ahead(site)),
       meanwhile_([this] { return progress(); }) {
   const auto [home, away] = site_.slots.rings();
   const int others = site_.topology.nodes() - 1;
-  if (others == 0) return;
+  if (site_.mailbox == nullptr) return;
   asked_.reserve(static_cast<std::size_t>(away));
   std::size_t most = 0;
   for (Count w = grid_.first; w < grid_.first + grid_.count; ++w)

@@ -45,7 +45,7 @@ struct WindowSite {
   Rank rank;
   const Topology& topology;
   Slots& slots;
-  Mailbox* mailbox;  ///< null where there is one node
+  Mailbox* mailbox;  ///< null where nodes send each other nothing
   Report& report;
   std::optional<Error>& failure;  ///< the first error that this rank meets
   /// By the rank that has a complete window before it.
