@@ -7,7 +7,6 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "comm/backend.h"
-#include "layout/list_stream.h"
 #include "layout/process_group/block_shape.h"
 
 namespace forebay::process_group {
@@ -61,6 +60,15 @@ void write_pieces(File& file, std::span<const FilePiece> pieces) {
     end += static_cast<Offset>(piece.bytes.size());
   }
   write();
+}
+
+std::vector<Extent> extents_of(std::span<const FilePiece> pieces) {
+  std::vector<Extent> extents;
+  for (const FilePiece& piece : pieces)
+    if (!piece.bytes.empty())
+      extents.push_back(
+          {piece.at, std::ssize(piece.bytes), const_cast<std::byte*>(piece.bytes.data()), 0, 1});
+  return extents;
 }
 
 /// What lies behind whole steps goes, or is no step at least. The file may end before them: they
@@ -427,12 +435,17 @@ void StepWriter::lay_out(Laid& step) {
 }
 
 /// Where this rank's group begins; `end`: where the next step's do.
-Offset StepWriter::place_of(const Laid& step, Offset& end) {
+Offset StepWriter::place_of(Laid& step, Offset& end) {
   std::int64_t before = step.before[group_bytes], all = step.total[group_bytes];
-  if (!files_.one_data_file()) {
+  if (step.sums_are_known) {
+    before = last_.bytes_before;
+    all = last_.bytes_of_file;
+  } else if (!files_.one_data_file()) {
     before = step.mine[group_bytes];
     files_.data_ranks().exclusive_scan(std::span(&before, 1), std::span(&all, 1));
   }
+  step.bytes_before = before;
+  step.bytes_of_file = all;
   const Offset begin = std::max(files_.data_end, flushed_.end);
   end = begin + all;
   return begin + before;
@@ -541,28 +554,34 @@ bool StepWriter::writes_index_together(const Laid& step, const IndexPlan& plan) 
          (plan.record.end - plan.record.groups) / pieces < small;
 }
 
-/// Collective.
-void StepWriter::write_index_together(const Metadata& own) {
-  if (!index_io_) {
-    // All ranks have it, or none: the next step asks again.
-    const auto failed =
-        attempt_together(comm_, [&] { index_io_ = make_io_(files_.shared_metadata()); });
-    if (failed) {
-      index_io_.reset();
-      throw *failed;
-    }
+/// Collective. All ranks have it, or none: the next step asks again.
+void StepWriter::make_index_io() {
+  if (index_io_) return;
+  const auto failed =
+      attempt_together(comm_, [&] { index_io_ = make_io_(files_.shared_metadata()); });
+  if (!failed) return;
+  index_io_.reset();
+  throw *failed;
+}
+
+/// Collective. `failed`: why this rank has no `stream`; that travels with what is agreed on before.
+void StepWriter::write_index_together(std::optional<ListStream>& stream,
+                                      const std::optional<Error>& failed) {
+  auto foreseen = index_io_->foresee(stream ? stream->summary() : StreamSummary());
+  const bool told = foreseen.has_value();
+  try {
+    if (told)
+      comm_.meet(foreseen->values, Reduce::sum, failed ? failed->code() : Errc::ok,
+                 Foreseen::maxima);
+    else
+      comm_.meet(failed ? failed->code() : Errc::ok);
+  } catch (...) {
+    if (!failed) throw;
   }
-  std::optional<ListStream> stream;
-  agree_on_error(comm_, attempt_to([&] {
-                   std::vector<Extent> extents;
-                   for (const FilePiece& piece : own.pieces)
-                     if (!piece.bytes.empty())
-                       extents.push_back({piece.at, std::ssize(piece.bytes),
-                                          const_cast<std::byte*>(piece.bytes.data()), 0, 1});
-                   stream.emplace(std::move(extents));
-                 }));
+  if (failed) throw Error(*failed).as_own_matter(false);
   const StepTimer timer(report_, Step::header);
-  index_io_->write_all(*stream);
+  told ? index_io_->carry_out_foreseen(*stream, true, *foreseen, std::nullopt)
+       : index_io_->write_all(*stream);
 }
 
 std::uint32_t StepWriter::next_step() const {
@@ -588,6 +607,11 @@ void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
     find_places();
     lay_out();
   });
+  add_up(step, std::move(failed));
+}
+
+/// Collective. What ranks have, of those below this one and of all.
+void StepWriter::add_up(Laid& step, std::optional<Error> failed) {
   if (failed) step.before.clear(), step.total.clear();
   try {
     comm_.exclusive_scan(step.before, step.total, failed ? failed->code() : Errc::ok);
@@ -595,6 +619,41 @@ void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
     if (!failed) throw;
   }
   if (failed) throw Error(*failed).as_own_matter(false);
+}
+
+/// Collective. The same for the end of a step behind another one: if no rank has new names they
+/// need not agree on these, and if each has as much as in the step before, which is the rule, so
+/// are their sums. One meeting tells both.
+void StepWriter::agree_on_step(Laid& step) {
+  const auto lay_it_out = [&] {
+    const StepTimer timer(report_, Step::define);
+    lay_out(step);
+  };
+  if (last_.mine.empty() || files_.trailing()) return agree(step, std::nullopt, lay_it_out);
+  enum : std::int64_t { like_the_last, other_sums, other_names };
+  std::int64_t state = like_the_last;
+  const auto failed = attempt_to([&] {
+    step.number = next_step();
+    for (Pending& pending : pending_) measure_lent(pending);
+    if (!new_names().empty()) {
+      state = other_names;
+      return;
+    }
+    find_places();
+    lay_it_out();
+    if (step.mine != last_.mine) state = other_sums;
+  });
+  agree_on_error(comm_, failed, std::span(&state, 1), Reduce::max);
+  if (state == other_names) {
+    step = Laid();
+    agree(step, std::nullopt, lay_it_out);
+  } else if (state == other_sums) {
+    add_up(step, std::nullopt);
+  } else {
+    std::copy(last_.before.begin(), last_.before.end(), step.before.begin());
+    std::copy(last_.total.begin(), last_.total.end(), step.total.begin());
+    step.sums_are_known = true;
+  }
 }
 
 /// Collective. Blocks of joined arrays follow one another in the order of ranks.
@@ -814,10 +873,7 @@ void StepWriter::show_logged(const bp::StepRecord& record) {
 void StepWriter::write_step() {
   choose_data_files();
   Laid step;
-  agree(step, std::nullopt, [&] {
-    const StepTimer timer(report_, Step::define);
-    lay_out(step);
-  });
+  agree_on_step(step);
   if (step.image) step.image->tell_groups(step.total[groups]);
   Offset end = 0;
   const Offset at = place_of(step, end);
@@ -830,6 +886,8 @@ void StepWriter::write_step() {
     files_.trailing()->make_way(plan.record.end + bp::whole_footer_bytes, failed);
   Metadata own;
   const bool together = !failed && writes_index_together(step, plan);
+  if (together) make_index_io();
+  std::optional<ListStream> stream;
   const auto write_all = [&] {
     const StepTimer timer(report_, Step::write);
     std::optional<WriteQueue::Open> open;
@@ -839,12 +897,17 @@ void StepWriter::write_step() {
       bp::move_entry(std::span(step.entries).subspan(from, entry_end - from), at);
     lay_out_metadata(step, plan, at, own);
     const StepTimer of_index(report_, Step::header);
-    if (!together) write(files_.metadata(), LoggedPiece::metadata, own.pieces);
+    if (together)
+      stream.emplace(extents_of(own.pieces));
+    else
+      write(files_.metadata(), LoggedPiece::metadata, own.pieces);
     if (files_.trailing()) files_.trailing()->carry(plan, step.names);
   };
   if (!failed) failed = attempt_to(write_all);
-  agree_on_error(comm_, failed);
-  if (together) write_index_together(own);
+  if (together)
+    write_index_together(stream, failed);
+  else
+    agree_on_error(comm_, failed);
   bp::StepRecord record = plan.record;
   record.step = step.number;
   record.time = record_time();
@@ -863,6 +926,13 @@ void StepWriter::write_step() {
   for (const std::size_t n : step.names)
     attribute_written_[n] = catalogue_[n].kind == Kind::attribute;
   attributes_.clear();
+  // Behind the last meeting: on all ranks, or on none.
+  if (step.sums_are_known) return;
+  last_.mine.swap(step.mine);
+  last_.before.swap(step.before);
+  last_.total.swap(step.total);
+  last_.bytes_before = step.bytes_before;
+  last_.bytes_of_file = step.bytes_of_file;
 }
 
 void StepWriter::forget_blocks() {

@@ -10,7 +10,8 @@
 //                behind a meeting one record in md.idx makes the step readable       collective
 //
 // Ranks exchange sums alone: of the bytes of their groups, and for each variable of the bytes and
-// number of its entries. A rank holds its own entries and two numbers a variable, twice.
+// number of its entries. A rank holds its own entries and two numbers a variable, a few times; the
+// sums of the last step, too, which serve the next one if no rank has other numbers in it.
 //
 // With stage async bytes are copied to a queue (storage/write_queue.h), which a thread writes while
 // the program goes on; the record of a step is held back until all ranks' queues are empty, which
@@ -43,6 +44,7 @@
 #include "comm/comm.h"
 #include "format/bp.h"
 #include "format/bp_write.h"
+#include "layout/list_stream.h"
 #include "layout/process_group/bp_files.h"
 #include "layout/process_group/catalogue.h"
 #include "layout/process_group/range.h"
@@ -105,9 +107,10 @@ class StepWriter {
   /// end_step(). 3 meetings, and those for new names and several data files.
   void flush(const std::optional<Error>& failed = std::nullopt);
 
-  /// Collective. All ranks' blocks are one step of the file when this returns: 4 meetings, one more
-  /// of those that share a data file where there are several, and up to 3 where there are new names
-  /// (catalogue.h).
+  /// Collective. All ranks' blocks are one step of the file when this returns: 3 meetings; one more
+  /// where a rank has more or less than in the step before, then one of those that share a data file
+  /// where there are several, and up to 4 where there are new names (catalogue.h); one more where
+  /// the index goes out in windows.
   /// When it throws, on all ranks, the step is not in the file, its blocks are dropped, earlier
   /// steps are as they were, and another step may be written. With stage async the step before is
   /// in the file when this returns, for one meeting more; if that cannot be written, this throws
@@ -159,6 +162,14 @@ class StepWriter {
     // Of the index, with what BP3's has already: all groups, and each of `names`.
     NameSums of_groups;
     std::vector<NameSums> sums;
+    std::int64_t bytes_before = 0, bytes_of_file = 0;  // of groups in this rank's data.K
+    bool sums_are_known = false;                       // those of the step before
+  };
+  /// Sums of the last step that ended; whose is empty there was none. What `mine` is like on all
+  /// ranks the others are.
+  struct LastSums {
+    std::vector<std::int64_t> mine, before, total;
+    std::int64_t bytes_before = 0, bytes_of_file = 0;
   };
 
   /// What went to the file of the step under way: groups by their places, and entries of blocks.
@@ -195,6 +206,8 @@ class StepWriter {
   std::uint32_t next_step() const;
   template <typename F>
   void agree(Laid& step, std::optional<Error> failed, F&& lay_out);
+  void add_up(Laid& step, std::optional<Error> failed);
+  void agree_on_step(Laid& step);
   void place_joined();
   void show(const bp::StepRecord& record);
   void show_trailing(const Laid& step, const IndexPlan& plan);
@@ -223,7 +236,7 @@ class StepWriter {
   void put_blocks(Laid& step, std::span<const std::size_t> slots);
   void put_attributes(Laid& step, std::span<const std::size_t> slots);
   void lay_out(Laid& step);
-  Offset place_of(const Laid& step, Offset& end);
+  Offset place_of(Laid& step, Offset& end);
   IndexPlan plan_metadata(Laid& step, Offset data_end);
   void print_heads(const Laid& step, const IndexPlan& plan, bp::Bytes& heads,
                    std::vector<std::pair<Offset, std::size_t>>& places) const;
@@ -235,7 +248,8 @@ class StepWriter {
   void lay_out_metadata(const Laid& step, const IndexPlan& plan, Offset group_at,
                         Metadata& own) const;
   bool writes_index_together(const Laid& step, const IndexPlan& plan) const;
-  void write_index_together(const Metadata& own);
+  void make_index_io();
+  void write_index_together(std::optional<ListStream>& stream, const std::optional<Error>& failed);
   TrailingIndex::List told_of(std::size_t name) const;
   bp::Form form() const { return options_.one_file ? bp::Form::bp3 : bp::Form::bp4; }
   template <typename F>
@@ -262,6 +276,7 @@ class StepWriter {
   std::vector<Pending> pending_;
   Count blocks_ = 0;  // of the step under way, this rank's
   Flushed flushed_;
+  LastSums last_;
   bool could_pass_ = true;                 // nothing failed of what went out in this step
   std::vector<bp::Attribute> attributes_;  // not written yet
   CopyRoom copies_;

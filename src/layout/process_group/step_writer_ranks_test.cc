@@ -534,6 +534,73 @@ TEST_F(StepWriterRanks, names_that_come_back_in_later_steps_keep_type_kind_and_v
     }
 }
 
+// Sums of a step that is like the one before are not added up again; they are where one rank has
+// more or less in it, or another name, or where a step between was given up.
+TEST_F(StepWriterRanks, steps_that_differ_from_the_one_before_on_one_rank_have_their_own_places) {
+  struct Write {
+    int extra_of_last;  // further blocks of the last rank
+    std::string text, name;
+  };
+  const std::vector<Write> steps{{0, "a", "v"},   {0, "a", "v"},   {3, "a", "v"}, {3, "a", "v"},
+                                 {3, "abc", "v"}, {0, "abc", "w"}, {0, "a", "v"}, {0, "a", "v"}};
+  constexpr std::size_t given_up = 6;
+  for (const int ranks_per_file : {0, 1, 2}) {
+    SetUp();
+    WriteOptions options;
+    options.ranks_per_file = ranks_per_file;
+    const auto value = [](std::size_t step, Rank rank, int block) {
+      return static_cast<double>(step) * 1000 + rank * 10 + block;
+    };
+    run_as_threads(4, [&](const Comm& comm) {
+      Report report;
+      const auto file = StepWriter::create(comm, path_, options, report);
+      const bool is_last = comm.rank() + 1 == comm.size();
+      for (std::size_t n = 0; n < steps.size(); ++n) {
+        const auto& [extra, text, name] = steps[n];
+        for (int block = 0; block <= (is_last ? extra : 0); ++block) {
+          const std::vector<double> values(4, value(n, comm.rank(), block));
+          file->add({is_last ? name : "v", bp::Type::float64}, {{}, {}, {4}}, bytes(values), false);
+        }
+        if (is_last)
+          file->add({"text", bp::Type::string}, {}, std::as_bytes(std::span(text)), false);
+        if (n == given_up) {
+          const std::vector<double> one(1);
+          file->add({"odd", comm.is_root() ? bp::Type::int64 : bp::Type::float64}, {}, bytes(one),
+                    false);
+          EXPECT_EQ(code_of(attempt_to([&] { file->end_step(); })), Errc::emultidefine_var_type);
+        } else {
+          file->end_step();
+        }
+      }
+      EXPECT_EQ(file->meetings().least, 3);
+      file->close();
+    });
+    Report report;
+    const BpReader file(Comm(), path_, report);
+    ASSERT_EQ(file.steps(), steps.size() - 1);
+    for (std::size_t step = 0; step < file.steps(); ++step) {
+      const std::size_t n = step < given_up ? step : step + 1;
+      std::vector<double> found, expected;
+      for (Rank rank = 0; rank < 4; ++rank)
+        for (int block = 0; block <= (rank == 3 ? steps[n].extra_of_last : 0); ++block)
+          expected.push_back(value(n, rank, block));
+      for (const char* name : {"v", "w"}) {
+        if (std::string(name) == "w" && steps[n].name != "w") continue;
+        for (const auto& block : file.blocks(file.find(name), step)) {
+          std::ifstream data(path_ / ("data." + std::to_string(block.file)), std::ios::binary);
+          data.seekg(block.payload);
+          std::vector<double> values(4);
+          data.read(reinterpret_cast<char*>(values.data()), 32);
+          EXPECT_EQ(values.front(), values.back());
+          found.push_back(values.front());
+        }
+      }
+      EXPECT_EQ(found, expected) << step << " " << ranks_per_file;
+      EXPECT_EQ(file.blocks(file.find("text"), step).at(0).text, steps[n].text);
+    }
+  }
+}
+
 TEST_F(StepWriterRanks, who_appends_knows_the_variables_that_are_there) {
   run_as_threads(3, [&](const Comm& comm) {
     Report report;
