@@ -19,6 +19,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "comm/agree.h"
+#include "comm/topology.h"
 #include "comm/turns.h"
 #include "format/bp_read.h"
 #include "format/bp_write.h"
@@ -237,9 +238,8 @@ void BpFiles::start_data_file(const WriteOptions& options) {
 
 /// Collective.
 int BpFiles::choose_by_size(Count bytes_of_all, int ranks_per_node) {
-  const std::int64_t mine = comm_.split_node(ranks_per_node).size();
   chosen_ =
-      spread_of(bytes_of_all, comm_.size(), static_cast<int>(comm_.all_reduce(mine, Reduce::max)));
+      spread_of(bytes_of_all, comm_.size(), Topology::of(comm_, ranks_per_node).largest_node());
   chosen_by_ = bytes_of_all;
   return chosen_;
 }
@@ -482,7 +482,7 @@ void BpFiles::open_data(Count alignment, bool append) {
 
 /// Collective.
 void BpFiles::prepare_early(const WriteOptions& options, bool append) {
-  Comm node = comm_.split_node(options.ranks_per_node);
+  Comm node = Topology::of(comm_, options.ranks_per_node).node();
   // Behind all data files that there may be; whoever goes on with the file has the same number.
   if (options.ranks_per_file == WriteOptions::by_size)
     early_number_ =
