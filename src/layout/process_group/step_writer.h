@@ -108,13 +108,12 @@ class StepWriter {
   void flush(const std::optional<Error>& failed = std::nullopt);
 
   /// Collective. All ranks' blocks are one step of the file when this returns: 3 meetings; one more
-  /// where a rank has more or less than in the step before, then one of those that share a data file
-  /// where there are several, and up to 4 where there are new names (catalogue.h); one more where
-  /// the index goes out in windows.
-  /// When it throws, on all ranks, the step is not in the file, its blocks are dropped, earlier
-  /// steps are as they were, and another step may be written. With stage async the step before is
-  /// in the file when this returns, for one meeting more; if that cannot be written, this throws
-  /// and writes nothing, and the next call tries it again.
+  /// where a rank has more or less than in the step before, then one of those that share a data
+  /// file where there are several, and up to 4 where there are new names (catalogue.h); one more
+  /// where the index goes out in windows. When it throws, on all ranks, the step is not in the
+  /// file, its blocks are dropped, earlier steps are as they were, and another step may be written.
+  /// With stage async the step before is in the file when this returns, for one meeting more; if
+  /// that cannot be written, this throws and writes nothing, and the next call tries it again.
   void end_step();
 
   /// Collective. All steps so far are on the device when this returns.
