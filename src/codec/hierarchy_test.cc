@@ -686,6 +686,34 @@ TYPED_TEST(Hierarchy, values_that_hardly_differ_are_one_within_the_bound_at_all_
   }
 }
 
+// A value that is read says that it is missing nowhere but where it is.
+TYPED_TEST(Hierarchy, no_value_becomes_the_fill_value) {
+  const std::vector<Count> shape{16, 16, 16};
+  constexpr double bound = 0.01;
+  for (const double fill : {0.0, 300.0, -300.0}) {
+    std::vector<TypeParam> values(16 * 16 * 16);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<TypeParam>(fill + (i % 2 == 0 ? 1e-3 : -1e-3));
+    values[5] += 1;  // or one value is enough
+    for (const bool missing : {false, true}) {
+      const auto its = static_cast<TypeParam>(fill);
+      if (missing) values[3000] = its;
+      for (const char* codec : {"zfp:accuracy=0.01", "zstd:3"}) {
+        Coded<TypeParam> coded(std::string("wavelet:2,") + codec, shape, values, its);
+        const double error = hierarchy_facts(coded.parts[0], 2).error;
+        EXPECT_LE(error, bound);
+        const auto wanted = true_levels(values, shape, 2);
+        for (int k = 0; k <= 2; ++k) {
+          const auto level = coded.level(k);
+          EXPECT_EQ(std::ranges::count(level, its), k == 0 && missing ? 1 : 0)
+              << fill << ", " << codec << ", level " << k;
+          if (!missing) EXPECT_LE(largest_error(level, wanted[static_cast<std::size_t>(k)]), error);
+        }
+      }
+    }
+  }
+}
+
 TYPED_TEST(Hierarchy, cut_or_foreign_bytes_are_errors) {
   std::mt19937 random(8);
   const std::vector<Count> shape{12, 12, 12};

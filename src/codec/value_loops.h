@@ -93,6 +93,20 @@ FOREBAY_INLINE void join(const T* even, const T* odd, T* values, std::size_t n) 
   if (i < n) values[i] = even[i / 2];
 }
 
+/// Puts `by` in place of values that are equal to `what`.
+template <typename T>
+FOREBAY_INLINE void replace(T* values, std::size_t n, T what, T by) {
+  typename Lanes<T>::Values v, from, to;
+  for (std::size_t k = 0; k < Lanes<T>::count; ++k) from[k] = what, to[k] = by;
+  std::size_t i = 0;
+  for (; i + Lanes<T>::count <= n; i += Lanes<T>::count) {
+    std::memcpy(&v, values + i, sizeof v);
+    v = v == from ? to : v;
+    std::memcpy(values + i, &v, sizeof v);
+  }
+  for (; i < n; ++i) values[i] = values[i] == what ? by : values[i];
+}
+
 /// The largest magnitude; NaNs do not count.
 template <typename T>
 FOREBAY_INLINE T largest(const T* values, std::size_t n) {
