@@ -51,8 +51,12 @@ cmd_test() {
   mkdir -p "$cache"
   prepare_beside >"$cache/beside.log" 2>&1 &
   local beside=$!
+  # Interrupted, or where configuring fails: no more steps of it. In the background it does not see ^C.
+  # shellcheck disable=SC2064
+  trap "kill $beside 2>/dev/null || true" EXIT
   configure release
   wait "$beside" || true
+  trap - EXIT
   if [[ -z ${FOREBAY_WITHOUT_PYTHON:-} ]]; then
     ensure_packages python
     python_environment
