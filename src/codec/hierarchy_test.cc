@@ -673,6 +673,10 @@ TYPED_TEST(Hierarchy, values_that_hardly_differ_are_one_within_the_bound_at_all_
     for (int k = 0; k <= 2; ++k)
       EXPECT_LE(largest_error(coded.level(k), wanted[static_cast<std::size_t>(k)]), facts.error)
           << differ << ", level " << k;
+    // Where most of the bound is used up, a quarter of what is left counts.
+    Coded<TypeParam> again("wavelet:2,zfp:accuracy=0.01", shape, values, std::nullopt, std::nullopt,
+                           std::nullopt, 0.008);
+    EXPECT_EQ(std::to_integer<int>(again.parts[0][0]) % 16 == 0, differ < 1e-4) << differ;
     // No value that stands for all of them is one that says they are missing.
     Coded<TypeParam> beside("wavelet:2,zfp:accuracy=0.01", shape, values, TypeParam(3));
     if (differ > 0) EXPECT_NE(std::to_integer<int>(beside.parts[0][0]) % 16, 0) << differ;
