@@ -34,6 +34,8 @@ prepare_beside() {
   [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] && return
   ensure_packages python
   python_environment
+  # A build that is configured without the connector asks for neither.
+  [[ -f $root/build/release/build.ninja && ! -f $first_part_mark && -z $(in_build FOREBAY_HDF5_ROOT) ]] && return
   provide_hdf5
   provide_h5py
 }
