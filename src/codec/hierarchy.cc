@@ -367,6 +367,7 @@ class Patch {
   template <typename U>
   wavelet::Kinds<U> kinds(int level, U* smooth, U* details) const;
   double refine(int level, bool any, const T* exact, double enough, bool keeps);
+  static bool holds(std::span<const T> values, T what);
   static double largest(std::span<const T> values);
   static double difference(std::span<const T> a, std::span<const T> b);
   static bool range(std::span<const T> values, const T* fill, T& least, T& most);
@@ -406,6 +407,10 @@ __attribute__((target("avx2"))) double largest_avx2(const T* values, std::size_t
   return static_cast<double>(value_loops::largest(values, n));
 }
 template <typename T>
+__attribute__((target("avx2"))) bool holds_avx2(const T* values, std::size_t n, T what) {
+  return value_loops::holds(values, n, what);
+}
+template <typename T>
 __attribute__((target("avx2"))) double difference_avx2(const T* a, const T* b, std::size_t n) {
   return value_loops::difference(a, b, n);
 }
@@ -415,6 +420,14 @@ __attribute__((target("avx2"))) bool range_avx2(const T* values, std::size_t n, 
   return value_loops::range(values, n, fill, least, most);
 }
 #endif
+
+template <typename T>
+bool Patch<T>::holds(std::span<const T> values, T what) {
+#if FOREBAY_HAVE_AVX2_LOOPS
+  if (value_loops::have_avx2()) return holds_avx2(values.data(), values.size(), what);
+#endif
+  return value_loops::holds(values.data(), values.size(), what);
+}
 
 template <typename T>
 double Patch<T>::largest(std::span<const T> values) {
@@ -864,7 +877,8 @@ std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
     return head.bound;
   }
   // What was a value does not come to tell that it is missing.
-  if (fill_) value_loops::replace(room_.back.data(), room_.back.size(), *fill_, beside(*fill_));
+  if (fill_ && holds(room_.back, *fill_))
+    std::replace(room_.back.begin(), room_.back.end(), *fill_, beside(*fill_));
   if (!mask.empty()) {
     static const Pipeline mask_pipeline = Pipeline::parse("zstd:3");
     room_.mask.resize(room_.back.size());
