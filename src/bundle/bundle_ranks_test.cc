@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -325,6 +326,42 @@ TEST(Bundles, messages_are_those_of_the_plan) {
   EXPECT_NE(told.find(in), std::string::npos) << in << " is not in " << told;
   // When each file was written is told, too.
   EXPECT_NE(told.find("\"visible\":"), std::string::npos) << told;
+}
+
+// Where opening may take long one rank of a node opens a file, and writes what all have in it:
+// rank 0, which has made it.
+TEST(Bundles, one_rank_of_a_node_opens_members_where_calls_are_slow) {
+  constexpr int ranks = 4, files = 3;
+  for (const int nodes : {1, 2}) {
+    std::atomic<std::int64_t> descriptors = 0;
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const HintMap hints{{"ranks_per_node", std::to_string(ranks / nodes)},
+                          {"window_size", "4096"}};
+      std::vector<std::unique_ptr<Dataset>> all;
+      std::unique_ptr<Bundle> bundle;  // that does not know the store yet
+      for (int f = 0; f < files; ++f) {
+        all.push_back(Dataset::create(comm, path_of("opened", f), 5, false, hints));
+        if (!bundle)
+          bundle = std::make_unique<Bundle>(comm, "b", 1, bundle_options(all[0]->method()));
+        ASSERT_TRUE(bundle->add(*all.back()));
+        put_rows(*all.back(), 512);
+      }
+      bundle->complete();
+      comm.barrier();
+      if (comm.is_root())
+        for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+          std::error_code none;
+          const auto target = std::filesystem::read_symlink(each, none).string();
+          descriptors += target.find("/opened") != std::string::npos;
+        }
+      comm.barrier();
+      for (auto& file : all) bundle->close(std::move(file));
+      bundle->complete();
+      bundle->tell();
+    });
+    EXPECT_GE(descriptors, files);
+    EXPECT_LE(descriptors, files * nodes);
+  }
 }
 
 TEST(Bundles, more_files_than_ranks_and_memory_for_less_than_all) {

@@ -37,6 +37,7 @@ WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid, bool writ
       grid_(grid),
       writing_(writing),
       in_turns_(!writing && site.mailbox == nullptr),
+      leads_(writing && site.by_first && site.topology.leader() == site.rank),
       ahead_(windows_ahead(site)),
       meanwhile_([this] { return progress(); }) {
   const auto [home, away] = site_.slots.rings();
@@ -95,7 +96,11 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
       walk(pieces, i, [&](const Extent& e) { placer.add(e); });
     }
     arrive(i);
+    if (!leads_) continue;
+    StepTimer timer(site_.report, Step::wait);
+    move_complete_ones();
   }
+  wanted_ = visits_.size();
   settle();
 }
 
@@ -176,21 +181,27 @@ void WindowWalk::arrive(std::size_t i) {
   const Slots::Use use = use_at(i);
   if (!site_.slots.arrive(use, who_come(i))) return;
   if (!visit(i).home) return send(i);
-  if (writing_) return site_.write_out(use);
-  in_turns_ ? site_.slots.complete(use) : site_.read_in(use);
+  if (in_turns_ || (writing_ && site_.by_first)) return site_.slots.complete(use);
+  writing_ ? site_.write_out(use) : site_.read_in(use);
 }
 
-// On one node. Were it the last to arrive who reads, it would be the last at the next window for
-// that, and read nearly all, while the others wait. Each complete window is read: all who come to
-// it wait for it in the end, and look for it here before they sleep.
-void WindowWalk::read_complete_ones() {
-  const double before = site_.report[Step::read];
+// Reads, on one node: were it the last to arrive who reads, it would be the last at the next window
+// for that, and read nearly all, while the others wait. Each complete window is read: all who come
+// to it wait for it in the end, and look for it here before they sleep. Writes: the node's first
+// rank looks for all of them until they are written, and does not sleep for long before. Whether
+// there are some left.
+bool WindowWalk::move_complete_ones() {
+  const Step step = writing_ ? Step::write : Step::read;
+  const double before = site_.report[step];
   for (std::size_t i = untaken_; i < wanted_; ++i) {
-    if (visit(i).mine && site_.slots.take(use_at(i))) site_.read_in(use_at(i));
-    if (i == untaken_ && (!visit(i).mine || site_.slots.is_taken(use_at(i)))) ++untaken_;
+    const bool here = writing_ ? visit(i).home : visit(i).mine;
+    if (here && site_.slots.take(use_at(i)))
+      writing_ ? site_.write_out(use_at(i)) : site_.read_in(use_at(i));
+    if (i == untaken_ && (!here || site_.slots.is_taken(use_at(i)))) ++untaken_;
   }
-  // Who reads does not wait meanwhile, as its caller's timer would have it.
-  site_.report[Step::wait] -= site_.report[Step::read] - before;
+  // Who moves some does not wait meanwhile, as its caller's timer would have it.
+  site_.report[Step::wait] -= site_.report[step] - before;
+  return untaken_ < wanted_;
 }
 
 // What this node has for a window, or wants of it, goes to the node that it is at home at.
@@ -241,10 +252,9 @@ void WindowWalk::post(Rank to, int tag, const WindowHead& head, RawBytes&& messa
 // What moves messages on while this rank waits. Nothing in it waits. Open are as many windows, from
 // the first that is not over, as there are slots.
 Slots::Left WindowWalk::progress() {
-  if (site_.mailbox == nullptr) {
-    if (in_turns_) read_complete_ones();
-    return Slots::Left::nothing;
-  }
+  const bool some_left = (in_turns_ || leads_) && move_complete_ones();
+  if (site_.mailbox == nullptr)
+    return leads_ && some_left ? Slots::Left::idle : Slots::Left::nothing;
   const bool moved = site_.mailbox->look();
   receive_answers();
   while (front_ < delegated_.size() && delegated_[front_].is_over()) ++front_;
@@ -259,7 +269,8 @@ Slots::Left WindowWalk::progress() {
     if (!wishes.empty() && site_.slots.is_read(use_at(d.visit))) answer(d, wishes);
   }
   if (moved) return Slots::Left::moved;
-  const bool over = site_.mailbox->is_empty() && front_ == delegated_.size() && asked_.empty();
+  const bool over =
+      site_.mailbox->is_empty() && front_ == delegated_.size() && asked_.empty() && !some_left;
   return over ? Slots::Left::nothing : Slots::Left::idle;
 }
 

@@ -51,6 +51,9 @@ struct WindowSite {
   /// By the rank that has a complete window before it.
   std::function<void(const Slots::Use&)> write_out, read_in;
   std::int64_t* messages_in = nullptr;  ///< adds those that came for windows at home; or null
+  /// What is written at home the node's first rank writes, whoever comes last: others need not
+  /// have opened the files.
+  bool by_first = false;
 };
 
 /// Walks over extents of a read; none where there is no memory for them.
@@ -98,7 +101,7 @@ class WindowWalk {
   }
 
   void arrive(std::size_t i);
-  void read_complete_ones();
+  bool move_complete_ones();
   void send(std::size_t i);
   Slots::Left progress();
   void receive(Delegated& d, std::vector<Wish>& wishes, bool more);
@@ -120,7 +123,8 @@ class WindowWalk {
   std::span<const Visit> visits_;
   bool writing_;
   bool in_turns_;                         // who waits reads what is complete
-  std::size_t wanted_ = 0, untaken_ = 0;  // visits before them: it would read; all of them taken
+  bool leads_;                            // this rank writes what is complete
+  std::size_t wanted_ = 0, untaken_ = 0;  // visits before them: it would move; all of them taken
   std::size_t ahead_;  // windows that a rank which has to wait waits for beyond the one it needs
   Slots::Meanwhile meanwhile_;
   std::vector<Delegated> delegated_;
