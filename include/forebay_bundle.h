@@ -9,9 +9,8 @@
  *
  * Programs that know nothing of this have it by the key `bundle`. From when a file is added its
  * collective writes wait, copied, until the bundle is written: by _flush, _sync, _close, when
- * memory
- * (`bundle_memory`) is full on any rank, or when one of the files has to be read. A new file has a
- * length of 0 until then. ncmpi_close of a member waits as well.
+ * memory (`bundle_memory`) is full on any rank, or when one of the files has to be read. A new file
+ * has a length of 0 until then. ncmpi_close of a member waits as well.
  *
  * Functions return 0, or a negative code that ncmpi_strerror() names; forebay_error_message() has
  * the sentence. An error of one file does not keep the others from being written. All are
@@ -34,7 +33,9 @@ FOREBAY_EXPORT extern int forebay_bundle_open(MPI_Comm comm, const char* name, M
 
 /* A file that is open for writing, by the same ranks in the same order: NC_EINVAL for others, and
  * for one that is a member already. A file whose stage keeps writes elsewhere (burst, async) is
- * closed with the bundle, and else as ever. */
+ * closed with the bundle, and else as ever. A wrong `id` on one rank is an error on all; a wrong
+ * `ncid`, as in all of PnetCDF, tells of no communicator: that rank has NC_EBADID at once, and the
+ * others wait for it. */
 FOREBAY_EXPORT extern int forebay_bundle_add(int id, int ncid);
 
 /* Completes all queued requests of all open members, as ncmpi_wait_all does of one. */

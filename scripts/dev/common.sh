@@ -34,7 +34,10 @@ alone() {
   shift
   mkdir -p "$cache"
   exec {lock}>"$cache/$name.lock"
-  if have flock; then flock "$lock"; fi
+  if have flock && ! flock -n "$lock"; then
+    say "waiting for another process that makes or uses: $name"
+    flock "$lock"
+  fi
   "$@" || status=$?
   exec {lock}>&-
   return "$status"

@@ -34,6 +34,8 @@ prepare_beside() {
   [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] && return
   ensure_packages python
   python_environment
+  # A build that is configured without the connector asks for neither.
+  [[ -f $root/build/release/build.ninja && ! -f $first_part_mark && -z $(in_build FOREBAY_HDF5_ROOT) ]] && return
   provide_hdf5
   provide_h5py
 }
@@ -51,8 +53,12 @@ cmd_test() {
   mkdir -p "$cache"
   prepare_beside >"$cache/beside.log" 2>&1 &
   local beside=$!
+  # Interrupted, or where configuring fails: no more steps of it. In the background it does not see ^C.
+  # shellcheck disable=SC2064
+  trap "kill $beside 2>/dev/null || true" EXIT
   configure release
   wait "$beside" || true
+  trap - EXIT
   if [[ -z ${FOREBAY_WITHOUT_PYTHON:-} ]]; then
     ensure_packages python
     python_environment

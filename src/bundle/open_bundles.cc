@@ -349,10 +349,13 @@ int open_bundle(const Comm& comm, const std::string& name, const HintMap& hints)
 }
 
 void add_to_bundle(int number, Dataset& ds) {
+  // Who means no bundle takes part: the others learn of it.
+  const auto found = entries().find(number);
+  Meant meant(ds.comm(), found != entries().end() ? found->second.bundle.get() : nullptr, ds);
   Entry& entry = entry_of(number);
-  Meant meant(ds.comm(), entry.bundle.get(), ds);
   if (!meant.all())
-    throw Error(Errc::einval, ds.path() + ": its ranks are not those of the bundle",
+    throw Error(Errc::einval,
+                ds.path() + ": its ranks are not those of the bundle, or do not all mean that",
                 "open the bundle's files on its communicator");
   if (!ds.writable()) throw Error(Errc::eperm, ds.path() + " was opened for reading only");
   const bool apart = std::find(entry.apart.begin(), entry.apart.end(), &ds) != entry.apart.end();

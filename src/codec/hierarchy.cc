@@ -351,6 +351,7 @@ class Patch {
 
   std::optional<double> bound_of(const CodecStage* cuts, double range) const;
   static double error_of_one(T least, T middle, T most);
+  double step_from_fill(T least, T most, double range, double bound) const;
   void transform();
   struct Attempt {
     double error = 0;      ///< the largest difference of any level
@@ -366,6 +367,7 @@ class Patch {
   template <typename U>
   wavelet::Kinds<U> kinds(int level, U* smooth, U* details) const;
   double refine(int level, bool any, const T* exact, double enough, bool keeps);
+  static bool holds(std::span<const T> values, T what);
   static double largest(std::span<const T> values);
   static double difference(std::span<const T> a, std::span<const T> b);
   static bool range(std::span<const T> values, const T* fill, T& least, T& most);
@@ -405,6 +407,10 @@ __attribute__((target("avx2"))) double largest_avx2(const T* values, std::size_t
   return static_cast<double>(value_loops::largest(values, n));
 }
 template <typename T>
+__attribute__((target("avx2"))) bool holds_avx2(const T* values, std::size_t n, T what) {
+  return value_loops::holds(values, n, what);
+}
+template <typename T>
 __attribute__((target("avx2"))) double difference_avx2(const T* a, const T* b, std::size_t n) {
   return value_loops::difference(a, b, n);
 }
@@ -414,6 +420,14 @@ __attribute__((target("avx2"))) bool range_avx2(const T* values, std::size_t n, 
   return value_loops::range(values, n, fill, least, most);
 }
 #endif
+
+template <typename T>
+bool Patch<T>::holds(std::span<const T> values, T what) {
+#if FOREBAY_HAVE_AVX2_LOOPS
+  if (value_loops::have_avx2()) return holds_avx2(values.data(), values.size(), what);
+#endif
+  return value_loops::holds(values.data(), values.size(), what);
+}
 
 template <typename T>
 double Patch<T>::largest(std::span<const T> values) {
@@ -589,6 +603,25 @@ double Patch<T>::error_of_one(T least, T middle, T most) {
          rounding * std::max(std::abs(low), std::abs(high));
 }
 
+/// What is read where a value, by loss, would be the fill value.
+template <typename T>
+T beside(T fill) {
+  constexpr T end = std::numeric_limits<T>::max();
+  return std::nextafter(fill, fill > 0 ? -end : end);
+}
+
+// How far that is off, of values between `least` and `most`: nothing, where none comes so close to
+// the fill value.
+template <typename T>
+double Patch<T>::step_from_fill(T least, T most, double range, double bound) const {
+  if (!fill_ || !std::isfinite(*fill_)) return 0;
+  const T middle = least / 2 + most / 2;
+  const double reach = error_of_one(least, middle, most) + range / 2 + bound;
+  const auto fill = static_cast<double>(*fill_);
+  if (std::abs(fill - static_cast<double>(middle)) > reach) return 0;
+  return std::abs(fill - static_cast<double>(beside(*fill_)));
+}
+
 // What is encoded is not ours to change.
 template <typename T>
 std::span<T> Patch<T>::changed_values() {
@@ -699,7 +732,8 @@ void Patch<T>::encode(std::span<const std::byte> raw, const CodecStage* cuts,
   }
   std::optional<double> error;
   // What is scaled back loses half of the smallest number.
-  const double lost = head.scale == Scale::up ? std::numeric_limits<T>::denorm_min() : 0;
+  double lost = head.scale == Scale::up ? std::numeric_limits<T>::denorm_min() : 0;
+  if (any) lost += step_from_fill(least, most, range, bound.value_or(0));
   const double scaled_bound =
       bound ? std::min((*bound - lost) * power(head.scale), std::numeric_limits<double>::max()) : 0;
   const double scaled_left = std::min(scaled_bound, (left - lost) * power(head.scale));
@@ -842,6 +876,9 @@ std::optional<double> Patch<T>::decode(std::span<const EncodedChunk> parts,
     add_residuals(*last, residuals, raw);
     return head.bound;
   }
+  // What was a value does not come to tell that it is missing.
+  if (fill_ && holds(room_.back, *fill_))
+    std::replace(room_.back.begin(), room_.back.end(), *fill_, beside(*fill_));
   if (!mask.empty()) {
     static const Pipeline mask_pipeline = Pipeline::parse("zstd:3");
     room_.mask.resize(room_.back.size());

@@ -16,7 +16,8 @@
 // bound of all levels, are one.
 //
 // Fill values and what is not finite are masked, each level by a mask of its own, and replaced by
-// averages of their surroundings. docs/formats.md has the grammar.
+// averages of their surroundings. A value that would be read as the fill value without being one is
+// the number beside that. docs/formats.md has the grammar.
 #pragma once
 
 #include <cstddef>

@@ -673,6 +673,10 @@ TYPED_TEST(Hierarchy, values_that_hardly_differ_are_one_within_the_bound_at_all_
     for (int k = 0; k <= 2; ++k)
       EXPECT_LE(largest_error(coded.level(k), wanted[static_cast<std::size_t>(k)]), facts.error)
           << differ << ", level " << k;
+    // Where most of the bound is used up, a quarter of what is left counts.
+    Coded<TypeParam> again("wavelet:2,zfp:accuracy=0.01", shape, values, std::nullopt, std::nullopt,
+                           std::nullopt, 0.008);
+    EXPECT_EQ(std::to_integer<int>(again.parts[0][0]) % 16 == 0, differ < 1e-4) << differ;
     // No value that stands for all of them is one that says they are missing.
     Coded<TypeParam> beside("wavelet:2,zfp:accuracy=0.01", shape, values, TypeParam(3));
     if (differ > 0) EXPECT_NE(std::to_integer<int>(beside.parts[0][0]) % 16, 0) << differ;
@@ -683,6 +687,34 @@ TYPED_TEST(Hierarchy, values_that_hardly_differ_are_one_within_the_bound_at_all_
   for (const char* text : {"wavelet:2,zstd:3", "wavelet:2,zfp:relative=1e-3"}) {
     Coded<TypeParam> exact(text, shape, zeros);
     EXPECT_EQ(external(exact.level(0)), exact.raw) << text;
+  }
+}
+
+// A value that is read says that it is missing nowhere but where it is.
+TYPED_TEST(Hierarchy, no_value_becomes_the_fill_value) {
+  const std::vector<Count> shape{16, 16, 16};
+  constexpr double bound = 0.01;
+  for (const double fill : {0.0, 300.0, -300.0}) {
+    std::vector<TypeParam> values(16 * 16 * 16);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<TypeParam>(fill + (i % 2 == 0 ? 1e-3 : -1e-3));
+    values[5] += 1;  // or one value is enough
+    for (const bool missing : {false, true}) {
+      const auto its = static_cast<TypeParam>(fill);
+      if (missing) values[3000] = its;
+      for (const char* codec : {"zfp:accuracy=0.01", "zstd:3"}) {
+        Coded<TypeParam> coded(std::string("wavelet:2,") + codec, shape, values, its);
+        const double error = hierarchy_facts(coded.parts[0], 2).error;
+        EXPECT_LE(error, bound);
+        const auto wanted = true_levels(values, shape, 2);
+        for (int k = 0; k <= 2; ++k) {
+          const auto level = coded.level(k);
+          EXPECT_EQ(std::ranges::count(level, its), k == 0 && missing ? 1 : 0)
+              << fill << ", " << codec << ", level " << k;
+          if (!missing) EXPECT_LE(largest_error(level, wanted[static_cast<std::size_t>(k)]), error);
+        }
+      }
+    }
   }
 }
 

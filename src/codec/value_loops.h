@@ -93,6 +93,23 @@ FOREBAY_INLINE void join(const T* even, const T* odd, T* values, std::size_t n) 
   if (i < n) values[i] = even[i / 2];
 }
 
+/// Whether some value is equal to `what`.
+template <typename T>
+FOREBAY_INLINE bool holds(const T* values, std::size_t n, T what) {
+  typename Lanes<T>::Values v, wanted;
+  for (std::size_t k = 0; k < Lanes<T>::count; ++k) wanted[k] = what;
+  auto found = wanted < wanted;
+  std::size_t i = 0;
+  for (; i + Lanes<T>::count <= n; i += Lanes<T>::count) {
+    std::memcpy(&v, values + i, sizeof v);
+    found |= v == wanted;
+  }
+  bool any = false;
+  for (std::size_t k = 0; k < Lanes<T>::count; ++k) any |= found[k] != 0;
+  for (; i < n; ++i) any |= values[i] == what;
+  return any;
+}
+
 /// The largest magnitude; NaNs do not count.
 template <typename T>
 FOREBAY_INLINE T largest(const T* values, std::size_t n) {

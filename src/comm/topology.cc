@@ -113,9 +113,6 @@ void Topology::give_back(NodeMemory&& memory) const {
   }
 }
 
-// All ranks have the same lists: what goes in goes in behind a meeting, where nothing fails. When a
-// file lets go of its topology is a rank's own matter (Python collects what was not closed), so
-// which of them are free all say in that meeting.
 bool Topology::is_known(const Comm& comm, int ranks_per_node) {
   if (comm.size() == 1) return true;
   const auto& mine = comm.backend()->topologies;
@@ -124,6 +121,9 @@ bool Topology::is_known(const Comm& comm, int ranks_per_node) {
   });
 }
 
+// All ranks have the same lists: what goes in goes in behind a meeting, where nothing fails. When a
+// file lets go of its topology is a rank's own matter (Python collects what was not closed), so
+// which of them are free all say in that meeting.
 const Topology& Topology::of(const Comm& comm, int ranks_per_node) {
   if (comm.size() == 1) {
     static const Topology& alone = *new Topology(Comm(), 0);  // files may outlive statics

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "array/convert.h"
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "format/chunk_schema.h"
 #include "format/classic.h"
 #include "format/decomposed_schema.h"
@@ -103,12 +105,31 @@ Schema read_stored(const Descriptor& file, const std::string& path, Offset file_
   return classic::read_header(path, read);
 }
 
-// The key is for whom the newest state is no good: they want to look at the synced one, too.
+/// Of "key=value;key=value" what is said of `key`.
+std::string said_of(std::string_view key, std::string_view hints) {
+  std::string said;
+  for (const std::string_view item : items_of(hints, ';'))
+    if (const auto hint = key_and_value(item); hint && hint->first == key)
+      said.append(item).append(";");
+  return said;
+}
+
+// The key is for whom the newest state is no good: they want to look at the synced one, too. Other
+// keys may be for programs alone, or make no sense: they keep nobody from that.
 chunked::OpenState wanted_state(const std::string& path) {
+  MethodSources sources = read_method_sources();
+  sources.report.clear();
+  for (std::string* hints : {&sources.forebay_hints, &sources.pnetcdf_hints})
+    *hints = said_of("chunk_state", *hints);
   auto state = chunked::OpenState::newest;
-  attempt_to([&] {
-    if (choose_method(path, {}).chunk_state == "synced") state = chunked::OpenState::synced;
-  });
+  const auto look = [&] {
+    if (choose_method(path, {}, sources).chunk_state == "synced")
+      state = chunked::OpenState::synced;
+  };
+  if (attempt_to(look)) {
+    sources.config_name.clear();
+    attempt_to(look);
+  }
   return state;
 }
 

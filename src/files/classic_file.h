@@ -32,8 +32,8 @@ class ClassicFile {
   /// one, and what else classic::parse throws; each message begins with the path. Of a file with
   /// chunked variables the chunk index is read too; a damaged one is no error until a chunked
   /// variable is read. `state` says which state of chunked and decomposed variables is read
-  /// (docs/chunked.md); without it, what the key `chunk_state` says for this file, and the newest
-  /// where what programs are told makes no sense here.
+  /// (docs/chunked.md); without it, what the key `chunk_state` says for this file, whatever
+  /// else programs are told; the newest where that makes no sense.
   explicit ClassicFile(const std::string& path);
   ClassicFile(const std::string& path, chunked::OpenState state);
   ~ClassicFile();

@@ -312,6 +312,7 @@ TEST_F(DamagedMaps, readers_take_the_hint_that_asks_for_the_synced_commit) {
   };
   EXPECT_EQ(records("chunk_state=synced"), synced_records);
   EXPECT_EQ(records("transport=unknown"), most_records);
+  EXPECT_EQ(records("transport=unknown; chunk_state=synced"), synced_records);
 }
 
 // What came later is given up, whatever is wrong with it.

@@ -269,6 +269,7 @@ bool AggregatedTransport::apart(const OperationTotal& total, ExtentStream& exten
   if (by_nodes) {
     set_up(total);
     by_nodes = nodes_write_apart(total, node_counts(), writing);  // nodes may be ranks now
+    slots_->watch_overlaps(false);
   }
   const bool whole = from == total.first && to == total.last && deadline == no_deadline;
   std::optional<StreamBetween> some;

@@ -92,9 +92,14 @@ def strings(programs):
         if Path("string.h5").read_bytes() != before:
             raise Failed(f"{hints}: the file that was there is gone")
     for layout in ("process-group", "null"):
-        done = programs.write("layout.h5", f"{string};hints={{layout={layout}}}")
-        expect(done, f"layout={layout}", f"layout {layout} is for .* files, not for HDF5",
-               "can be log or canonical; see docs/groups.md")
+        for file in ("string.h5", "layout.h5"):
+            done = programs.write(file, f"{string};hints={{layout={layout}}}")
+            expect(done, f"layout={layout}", f"layout {layout} is for .* files, not for HDF5",
+                   "can be log or canonical; see docs/groups.md")
+        if Path("string.h5").read_bytes() != before:
+            raise Failed(f"layout={layout}: the file that was there is gone")
+        if Path("layout.h5").exists():
+            raise Failed(f"layout={layout}: a file is there")
     # Without any text everything is as with the usual one.
     if programs.write("string.h5", "forebay").returncode != 0 or is_ordinary("string.h5"):
         raise Failed("the name alone does not do")

@@ -39,6 +39,8 @@ class NoLog : public FileHooks {
 
 bool is_logged(const UnderObject&, hid_t) { return false; }
 
+Method method_for_new(const OpenedFile&) { return {}; }
+
 std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   if (opened.name.find("log") == std::string::npos) return nullptr;
   return std::make_unique<NoLog>();

@@ -117,6 +117,10 @@ TEST(BundleCalls, what_cannot_be_added) {
   EXPECT_ERR(NC_EBADID, forebay_bundle_add(bundle, 999));
   EXPECT_ERR(NC_EBADID, forebay_bundle_add(bundle + 50, 0));
   File file = create("a.nc");
+  // One rank's wrong number is an error on all.
+  const bool wrong = world.rank == world.size - 1;
+  EXPECT_ERR(wrong ? NC_EBADID : NC_EINVAL,
+             forebay_bundle_add(wrong ? bundle + 50 : bundle, file.id));
   EXPECT_OK(forebay_bundle_add(bundle, file.id));
   EXPECT_ERR(NC_EINVAL, forebay_bundle_add(bundle, file.id));
   define(file);

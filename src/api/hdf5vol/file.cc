@@ -56,6 +56,8 @@ void* open_below(const char* name, OpenedFile opened, Call&& call) {
     opened.hints = info->hints();
     if (mpi) opened.mpi_hints = mpi->hints();
     if (opened.created) check_hints(opened.hints);
+    if (opened.created && is_native(below->id()))
+      opened.method = naming(opened.name, [&] { return method_for_new(opened); });
     if (!opened.created && is_native(below->id())) put_back_flushed(opened);
   });
   void* under = call(fapl.id());

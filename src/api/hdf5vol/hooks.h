@@ -30,6 +30,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,7 +61,13 @@ struct OpenedFile {
   HintMap mpi_hints = {};        ///< that the program gave with its communicator
   Comm comm = {};                ///< of the ranks that opened it; this process alone without MPI-IO
   bool mpi_io = false;           ///< with HDF5's MPI-IO driver
+  std::optional<Method> method = {};  ///< method_for_new() of it; created files of HDF5's own only
 };
+
+/// Collective. What hints and settings choose for a file that is about to be created; its `file` is
+/// not there yet. Errc::enotsupport: a layout that HDF5 files cannot have. Defined by the log
+/// layer.
+Method method_for_new(const OpenedFile& opened);
 
 class FileHooks;
 

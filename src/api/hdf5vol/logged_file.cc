@@ -89,7 +89,19 @@ bool may_write_fields(std::span<const DatasetWrite> writes) {
   });
 }
 
+Method method_of(const OpenedFile& opened) {
+  Method method = choose_method(opened.name, opened.mpi_hints, share_method_sources(opened.comm));
+  apply_hints(method, opened.hints, "the connector's string");
+  return method;
+}
+
 }  // namespace
+
+Method method_for_new(const OpenedFile& opened) {
+  Method method = method_of(opened);
+  check_hdf5_layout(method);
+  return method;
+}
 
 bool is_logged(const UnderObject& dataset, hid_t dxpl) {
   return read_stored(dataset, dxpl).has_value();
@@ -115,9 +127,7 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
                       (access.copied ? "write" : "read"),
                   "open it with the default driver or with MPI-IO");
   }
-  Method method = choose_method(opened.name, opened.mpi_hints, share_method_sources(opened.comm));
-  apply_hints(method, opened.hints, "the connector's string");
-  if (opened.created) check_hdf5_layout(method);
+  Method method = opened.method ? *opened.method : method_of(opened);
   const bool automatic = !method.origin.contains("layout") || method.layout == "auto";
   const bool log =
       automatic ? opened.mpi_io || !(may_become_swmr(opened.fapl) || asks_alignment(opened.fapl))

@@ -6,6 +6,7 @@
 
 #include "api/pnetcdf/files.h"
 #include "api/pnetcdf/interface.h"
+#include "base/attempt.h"
 #include "bundle/open_bundles.h"
 #include "comm/agree.h"
 #include "comm/mpi.h"
@@ -39,8 +40,13 @@ int forebay_bundle_open(MPI_Comm mpi, const char* name, MPI_Info info, int* id) 
 
 int forebay_bundle_add(int id, int ncid) {
   return guard([&] {
-    added_to_bundle(id);  // which of the numbers is none
-    add_to_bundle(id, dataset(ncid));
+    // A rank that knows the file meets its others, whatever it means the file for.
+    Dataset* file = nullptr;
+    if (const auto failed = attempt_to([&] { file = &dataset(ncid); })) {
+      added_to_bundle(id);  // which of the numbers is none
+      throw *failed;
+    }
+    add_to_bundle(id, *file);
   });
 }
 

@@ -27,8 +27,9 @@ StateSlots read_slots(ByteFile& file) {
   for (int slot = 0; slot < slots; ++slot) {
     const auto begin = static_cast<std::size_t>(state_place(slot));
     if (bytes.size() < begin + static_cast<std::size_t>(slot_bytes)) {
-      if (!found.empty) found.damaged = slot;  // files have all slots from the beginning
-      break;
+      // Files have all slots from the beginning. What is written to the last of them lengthens it.
+      if (!found.empty) found.damaged = slot;
+      continue;
     }
     const auto sector = std::span(bytes).subspan(begin, static_cast<std::size_t>(slot_bytes));
     auto& state = found.states[static_cast<std::size_t>(slot)];

@@ -290,10 +290,10 @@ const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
   const StoredVariable& variable = variables_.at(v);
   places_in_ = BlockPlaces(variable.kind);
   Stretch stretch;
+  const char* fault = nullptr;  // the first one
   const auto take = [&](bp::Block& block) {
-    if (const char* const fault = places_in_.learn(block.at))
-      fail(variable.kind == Kind::local ? Errc::enotsupport : Errc::ebad_file,
-           variable.variable.name, fault, "read it block by block");
+    if (fault == nullptr) fault = places_in_.learn(block.at);
+    if (fault != nullptr) return;
     bp::Shape at = block.at;
     places_in_.place(at);
     widen(stretch.within, at);
@@ -309,6 +309,9 @@ const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
     stretches_.push_back(std::exchange(stretch, {}));
     stretch.placed = places_in_.placed();
   });
+  if (fault != nullptr)
+    fail(variable.kind == Kind::local ? Errc::enotsupport : Errc::ebad_file, variable.variable.name,
+         fault, "read it block by block");
   if (array_.blocks.empty())
     fail(Errc::ebad_file, variable.variable.name, "the index has no blocks of it",
          "`forebay recover` makes it again from what is left");
@@ -428,14 +431,17 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
 }
 
 BpReader::BoxParts BpReader::parts_of(const StoredArray& array, const std::vector<Count>& start,
-                                      const std::vector<Count>& count, bool whatever_number) const {
+                                      const std::vector<Count>& count) const {
   BoxParts parts;
   const auto add = [&](const bp::Block& block, auto&& kept) {
     if (parts.too_many || !meets(block.at, start, count)) return;
     Overlap both = overlap_of(block.at, start, count);
+    // Nothing is seen of those before it. One element has one block that counts, however often it
+    // was written.
+    if (both.count == count) parts = {};
     if (__builtin_add_overflow(parts.sum, product(both.count), &parts.sum))
       parts.sum = std::numeric_limits<Count>::max();
-    if (!array.has_all && !whatever_number && parts.blocks.size() == most_blocks_) {
+    if (!array.has_all && parts.blocks.size() == most_blocks_) {
       parts = {{}, {}, {}, 0, true};
       return;
     }
@@ -474,8 +480,7 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   const auto size = static_cast<std::size_t>(bp::size_of(type));
   const Count elements = product(count);
   if (elements == 0) return;
-  // One element has as many blocks as were written there.
-  BoxParts its = parts_of(array, start, count, elements == 1);
+  BoxParts its = parts_of(array, start, count);
   if (its.too_many) {
     its = {};
     const auto [first, second] = halves_of(Subarray{start, count, {}});

@@ -116,7 +116,8 @@ class BpReader {
   /// Checks a selection of numbers as read() does, and gives the variable in this step, as array().
   const StoredArray& checked(std::size_t variable, std::size_t step,
                              const Subarray& selection) const;
-  /// What a box has of each block that has some of it, in the order of blocks.
+  /// What a box has of each block that has some of it, in the order of blocks; but of none before
+  /// one that has all of it.
   struct BoxParts {
     std::vector<Overlap> overlaps;
     std::vector<const bp::Block*> blocks;  ///< of the array, or these:
@@ -126,7 +127,7 @@ class BpReader {
   };
   /// `array`: what array() or checked() returned last.
   BoxParts parts_of(const StoredArray& array, const std::vector<Count>& start,
-                    const std::vector<Count>& count, bool whatever_number = false) const;
+                    const std::vector<Count>& count) const;
   /// Throws Errc::enotsupport, ebad_file where a block cannot be read.
   void check_plain(const StoredVariable& variable, const bp::Block& block) const;
   /// Throws Errc::enodata.

@@ -330,6 +330,36 @@ TEST_F(BpReaderRanks, what_nobody_wrote_is_an_error_and_the_later_of_two_blocks_
   }
 }
 
+// As where each rank writes all of an axis.
+TEST_F(BpReaderRanks, what_was_written_over_and_over_is_read_at_once) {
+  constexpr Count wide = 64;
+  run_as_threads(1, [&](const Comm& comm) {
+    Report report;
+    const auto file = StepWriter::create(comm, path_, {}, report);
+    for (int n = 0; n < 40; ++n) {
+      const std::vector<double> values(static_cast<std::size_t>(wide), n);
+      file->add({"x", bp::Type::float64}, {{wide}, {0}, {wide}}, std::as_bytes(std::span(values)),
+                false);
+    }
+    const double one = -1;
+    file->add({"x", bp::Type::float64}, {{wide}, {8}, {1}}, std::as_bytes(std::span(&one, 1)),
+              false);
+    file->end_step();
+    file->close();
+  });
+  std::vector<double> expected(static_cast<std::size_t>(wide), 39);
+  expected[8] = -1;
+  for (const Count memory : {all_kept, two_kept}) {
+    Report report;
+    const BpReader file(Comm(), path_, report, memory);
+    EXPECT_EQ(file.array(0, 0).has_all, memory == all_kept);
+    const std::int64_t calls = report[Counter::read_calls];
+    EXPECT_EQ(read_doubles(file, 0, 0, {{0}, {wide}, {}}), expected);
+    EXPECT_LE(report[Counter::read_calls] - calls, 4);  // the index, both blocks
+    EXPECT_EQ(file.parts_of(file.array(0, 0), {8}, {1}).blocks.size(), 1U);
+  }
+}
+
 // An entry of some MiB is gone through in windows; of its blocks as many are held as there is room
 // for, whoever reads.
 TEST_F(BpReaderRanks, blocks_beyond_what_memory_holds_are_found) {

@@ -8,8 +8,10 @@
 #include <mutex>
 #include <thread>
 
+#include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/failing_memory_testing.h"
 #include "base/memory_file_testing.h"
 #include "comm/agree.h"
 #include "comm/thread_ranks.h"
@@ -38,6 +40,16 @@ class ArrayLayout : public Layout {
   void expect_more(bool more) override { slow_ = more && world_.slow; }
   bool answers_slowly() const override { return slow_; }
   void carry_out(std::span<Request> requests, bool write, bool) override {
+    ++calls;
+    access(requests, write);
+    if (meets != nullptr) meets->meet();
+  }
+
+  std::int64_t calls = 0;       ///< of this rank
+  const Comm* meets = nullptr;  ///< of all ranks, at the end of each call
+
+ private:
+  void access(std::span<Request> requests, bool write) {
     const std::lock_guard lock(world_.mutex);
     world_.carried += write && !requests.empty();
     for (Request& r : requests) {
@@ -56,7 +68,6 @@ class ArrayLayout : public Layout {
     }
   }
 
- private:
   World& world_;
   bool slow_ = false;
 };
@@ -293,6 +304,42 @@ TEST_F(BurstRanks, a_failed_flush_is_repeated) {
     stage->close(false);
   });
 }
+
+#ifdef FOREBAY_FAILING_MEMORY
+// One rank cannot read back what it staged, and has no memory at one place after another. A round
+// in which it is not would leave the others waiting for it.
+TEST_F(BurstRanks, a_rank_without_memory_takes_part_in_all_rounds) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    ArrayLayout layout(world_);
+    const auto stage = make(comm, layout, report);
+    stage_round(comm, *stage, 0);
+    layout.meets = &comm;
+    const bool poor = comm.rank() == 1;
+    if (poor) {
+      const std::lock_guard lock(world_.mutex);
+      MemoryDisk& disk = *world_.disks.at("log.1.data");
+      disk.flip(std::ssize(disk.bytes) / 2, 1);
+    }
+    std::int64_t some = 1;
+    for (long place = 0; some != 0; ++place) {
+      const std::int64_t before = layout.calls;
+      FailingMemory& memory = FailingMemory::mine();
+      if (poor) memory.begin(place);
+      const auto failed = attempt_to([&] {
+        const FailingMemory::Armed armed;
+        stage->flush(true);
+      });
+      ASSERT_TRUE(failed) << place;
+      const std::int64_t calls = layout.calls - before;
+      EXPECT_EQ(comm.all_reduce(calls, Reduce::min), comm.all_reduce(calls, Reduce::max)) << place;
+      some = comm.all_reduce(std::int64_t{poor && memory.has_failed}, Reduce::max);
+    }
+    layout.meets = nullptr;
+    stage->close(true);
+  });
+}
+#endif
 
 }  // namespace
 }  // namespace forebay::burst
