@@ -124,9 +124,10 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
                                              window_size(facts_, files_, comm, options, bulk));
   merged_ = std::make_shared<MergedFile>(files_[0]->path(), std::move(bytes_of), *windows_, queue);
   MergedStream extents(std::move(streams), *windows_);
+  // Each rank that writes would have to open most files, which takes long where calls do.
   const PlannedWindows planned{windows_->size(),
                                [&](Count position) { return owner_of(plan_, *windows_, position); },
-                               &messages_in_};
+                               &messages_in_, slow_};
   TransportOptions to;
   // Overlaps are seen in windows only.
   to.kind = plan_.groups.size() == 1 && !facts_.several ? "auto" : "aggregated";

@@ -380,9 +380,8 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
   site.write_out = [this, alone](const Slots::Use& use) { finish_write(use, alone != nullptr); };
   site.read_in = [this](const Slots::Use& use) { fetch(use); };
   if (options_.planned) site.messages_in = options_.planned->messages_in;
-  // Of several files each rank that writes would have to open most, which takes long where calls
-  // do, and threads write anyway.
-  site.by_first = writing && options_.planned && options_.bulk && !file_->writes_later();
+  site.by_first = writing && options_.planned && options_.planned->by_first && options_.bulk &&
+                  !file_->writes_later();
   const bool by_all = one_node() && (grid.count <= slots_->rings().home ||
                                      total.bytes >= (total.last - total.first) / 2);
   std::unique_ptr<ExtentStream> first_walk, second_walk;

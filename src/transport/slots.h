@@ -7,7 +7,8 @@
 // does the system call, while the others fill the next slots.
 //
 //   write:  wait until it is free → place pieces → arrive; the last to arrive writes the window, or
-//           sends it to the node that does, and releases the slot
+//           sends it to the node that does, and releases the slot; or it says that the window is
+//           complete, for the one rank that writes all of them
 //   read:   wait until it is free → mark what is needed → arrive; the last to arrive reads, or
 //           asks the node that does, and publishes; all copy out → depart. Or it says that the
 //           window is complete, and whoever waits next takes it, and reads: several at a time
@@ -119,15 +120,15 @@ class Slots {
   void take_turn(int most);
   void end_turn();
 
-  /// By the last to arrive for a read: one of the ranks that arrived may take the window.
+  /// By the last to arrive: a rank that looks for such windows may take this one.
   void complete(const Use& use);
-  /// Whether it is complete and this rank's to read from here on; whether it is anybody's.
+  /// Whether it is complete and this rank's to move from here on; whether it is anybody's.
   bool take(const Use& use);
   bool is_taken(const Use& use) const;
 
-  /// By the last to arrive, on any of its threads: writes what was placed. Holes of up to
-  /// `hole_threshold` bytes are read first and written with their neighbours. Releases the slot
-  /// whatever happens.
+  /// By the last to arrive, or who took it, on any of its threads: writes what was placed. Holes of
+  /// up to `hole_threshold` bytes are read first and written with their neighbours. Releases the
+  /// slot whatever happens.
   void write_out(const Use& use, ByteFile& file, Count hole_threshold, Report& report);
   /// By the last to arrive, or who took it: reads what is needed and publishes it.
   void read_in(const Use& use, ByteFile& file, Count hole_threshold, Report& report);

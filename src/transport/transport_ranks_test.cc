@@ -811,6 +811,53 @@ TEST(ReadsThroughWindows, tell_all_ranks_what_fails_and_the_timeline_what_they_r
       });
 }
 
+/// Each call takes a while.
+class SlowFile : public MemoryFile {
+ public:
+  using MemoryFile::MemoryFile;
+  using MemoryFile::write_at;
+  std::size_t read_at(Offset offset, std::span<std::byte> into) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return MemoryFile::read_at(offset, into);
+  }
+  void write_at(Offset offset, std::span<iovec> pieces) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    MemoryFile::write_at(offset, pieces);
+  }
+};
+
+// A rank that waits, and has threads move bytes meanwhile, waits all the same.
+TEST(ThroughWindows, time_of_threads_is_not_taken_off_that_of_waiting) {
+  constexpr Count window = 4096, windows = 40;
+  for (const bool writing : {false, true})
+    for (const int ranks_per_node : {0, 2}) {
+      const auto disk = std::make_shared<MemoryDisk>();
+      disk->bytes.assign(windows * window, std::byte{7});
+      run_as_threads(ranks, [&](const Comm& comm) {
+        const PlannedWindows planned{window, [](Count w) { return static_cast<Rank>(w % ranks); },
+                                     nullptr, true};
+        TransportOptions options;
+        options.kind = "aggregated";
+        options.window_size = window;
+        options.bulk = true;
+        options.ranks_per_node = ranks_per_node;
+        if (writing) options.planned = &planned;
+        Report report;
+        const auto transport =
+            make_transport(comm, std::make_shared<SlowFile>("slow", disk), options, report);
+        std::vector<std::byte> bytes(windows, std::byte{7});
+        std::vector<Extent> pieces;
+        for (Count w = 0; w < windows; ++w)
+          pieces.push_back(
+              {w * window + comm.rank() * 8, 1, &bytes[static_cast<std::size_t>(w)], 0, 1});
+        Listed all(std::move(pieces));
+        writing ? transport->write_all(all) : transport->read_all(all);
+        transport->close();
+        EXPECT_GE(report[Step::wait], 0) << writing << ranks_per_node << comm.rank();
+      });
+    }
+}
+
 TEST_P(TransportRanks, a_full_disk_is_told_to_all_and_they_go_on) {
   opened_ = "/dev/full";
   options_.hole_threshold = 0;

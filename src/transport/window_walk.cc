@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -97,6 +98,7 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
     }
     arrive(i);
     if (!leads_) continue;
+    wanted_ = i + 1;  // or this one would wait until the next has come
     StepTimer timer(site_.report, Step::wait);
     move_complete_ones();
   }
@@ -191,16 +193,18 @@ void WindowWalk::arrive(std::size_t i) {
 // rank looks for all of them until they are written, and does not sleep for long before. Whether
 // there are some left.
 bool WindowWalk::move_complete_ones() {
-  const Step step = writing_ ? Step::write : Step::read;
-  const double before = site_.report[step];
+  using Clock = std::chrono::steady_clock;
   for (std::size_t i = untaken_; i < wanted_; ++i) {
     const bool here = writing_ ? visit(i).home : visit(i).mine;
-    if (here && site_.slots.take(use_at(i)))
+    if (here && site_.slots.take(use_at(i))) {
+      const auto begin = Clock::now();
       writing_ ? site_.write_out(use_at(i)) : site_.read_in(use_at(i));
+      // Who moves some does not wait meanwhile, as its caller's timer would have it. What the
+      // report has more of may be a thread's time.
+      site_.report[waits_as_] -= std::chrono::duration<double>(Clock::now() - begin).count();
+    }
     if (i == untaken_ && (!here || site_.slots.is_taken(use_at(i)))) ++untaken_;
   }
-  // Who moves some does not wait meanwhile, as its caller's timer would have it.
-  site_.report[Step::wait] -= site_.report[step] - before;
   return untaken_ < wanted_;
 }
 
@@ -237,7 +241,11 @@ void WindowWalk::send(std::size_t i) {
   const auto may_send = [&] {
     return writing_ ? site_.mailbox->has_room() : site_.mailbox->has_place();
   };
-  if (!may_send()) move_on_until([&](Slots::Left) { return may_send(); });
+  if (!may_send()) {
+    waits_as_ = Step::exchange;
+    move_on_until([&](Slots::Left) { return may_send(); });
+    waits_as_ = Step::wait;
+  }
   if (!writing_) asked_.push_back(i);
   post(delegate(i), tag(i), failed, std::move(message), !writing_);
 }

@@ -125,6 +125,7 @@ class WindowWalk {
   bool in_turns_;                         // who waits reads what is complete
   bool leads_;                            // this rank writes what is complete
   std::size_t wanted_ = 0, untaken_ = 0;  // visits before them: it would move; all of them taken
+  Step waits_as_ = Step::wait;            // what the time counts as in which this rank waits
   std::size_t ahead_;  // windows that a rank which has to wait waits for beyond the one it needs
   Slots::Meanwhile meanwhile_;
   std::vector<Delegated> delegated_;

@@ -634,11 +634,11 @@ void StepWriter::agree_on_step(Laid& step) {
   std::int64_t state = like_the_last;
   const auto failed = attempt_to([&] {
     step.number = next_step();
-    for (Pending& pending : pending_) measure_lent(pending);
     if (!new_names().empty()) {
       state = other_names;
       return;
     }
+    for (Pending& pending : pending_) measure_lent(pending);
     find_places();
     lay_it_out();
     if (step.mine != last_.mine) state = other_sums;
