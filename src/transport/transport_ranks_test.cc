@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -818,12 +819,17 @@ class SlowFile : public MemoryFile {
   using MemoryFile::write_at;
   std::size_t read_at(Offset offset, std::span<std::byte> into) override {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const std::lock_guard<std::mutex> alone(one_at_a_time_);
     return MemoryFile::read_at(offset, into);
   }
   void write_at(Offset offset, std::span<iovec> pieces) override {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const std::lock_guard<std::mutex> alone(one_at_a_time_);
     MemoryFile::write_at(offset, pieces);
   }
+
+ private:
+  inline static std::mutex one_at_a_time_;  // all ranks' files are one disk
 };
 
 // A rank that waits, and has threads move bytes meanwhile, waits all the same.
