@@ -129,9 +129,9 @@ MapFacts FileMaps::facts() const {
     const decomposed::FileIndex& index = reader_.index(file);
     facts.maps += index.maps();
     facts.patterns += index.patterns();
+    facts.slabs += index.slab_count();
     facts.metadata_bytes += reader_.metadata_bytes(file);
     index.for_each_slab([&](const decomposed::Entry& e) {
-      facts.slabs += e.bytes > 0;  // else a map that defined a variable
       facts.slab_bytes += e.bytes;
       facts.stored_bytes += e.stored_bytes();
     });
@@ -210,10 +210,8 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
           ++check.files;
           check.maps += index.maps();
           check.patterns += index.patterns();
-          index.for_each_slab([&](const decomposed::Entry& e) {
-            check.slabs += e.bytes > 0;
-            check.bytes += e.bytes;
-          });
+          check.slabs += index.slab_count();
+          index.for_each_slab([&](const decomposed::Entry& e) { check.bytes += e.bytes; });
         });
       look([&] { reader_.check_roots(); });
     });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -22,6 +21,13 @@ std::string folder_of(const std::string& path) { return directory::folder_beside
 
 std::string data_path(const std::string& path, std::uint32_t number) {
   return folder_of(path) + "/" + std::to_string(number);
+}
+
+std::optional<std::uint32_t> number_of(std::string_view name) {
+  std::uint32_t number = 0;
+  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (code != std::errc() || std::to_string(number) != name) return std::nullopt;
+  return number;
 }
 
 void check_front(ByteFile& file, const Front& expected) {
@@ -151,12 +157,11 @@ std::set<std::uint32_t> Opened::others(const std::map<std::uint32_t, Count>& kno
   std::set<std::uint32_t> numbers;
   const std::string folder = folder_of(path_);
   each_in_folder(folder, [&](int, const char* name, bool is_regular) {
-    std::uint32_t number = 0;
-    std::from_chars(name, name + std::strlen(name), number);
-    if (!is_regular || name != std::to_string(number) || known.contains(number)) return;
+    const auto number = number_of(name);
+    if (!is_regular || !number || known.contains(*number)) return;
     bool torn = false;
     attempt_to([&] { torn = is_left_by(folder + "/" + name, std::nullopt); });
-    if (!torn) numbers.insert(number);
+    if (!torn) numbers.insert(*number);
   });
   return numbers;
 }

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,8 @@ std::string folder_of(const std::string& path);  ///< of the data files of a fil
 /// Of what is in it, for who only reads.
 ClientCaches caches_to_read(const std::string& path);
 std::string data_path(const std::string& path, std::uint32_t number);
+/// Of a data file of that name; nothing: that is no number as data files have it.
+std::optional<std::uint32_t> number_of(std::string_view name);
 
 /// What to do about a folder that is another file's.
 constexpr const char* folder_advice =

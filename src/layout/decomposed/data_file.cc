@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <future>
 #include <set>
@@ -23,11 +22,8 @@ std::string state_path(const std::string& path) { return folder_of(path) + "/sta
 std::vector<std::uint32_t> data_files_of(const std::string& path, std::uint32_t files) {
   std::vector<std::uint32_t> numbers;
   for (const auto& entry : std::filesystem::directory_iterator(folder_of(path))) {
-    const std::string name = entry.path().filename().string();
-    std::uint32_t number = 0;
-    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (code == std::errc() && number < files && std::to_string(number) == name)
-      numbers.push_back(number);
+    const auto number = data_files::number_of(entry.path().filename().string());
+    if (number && *number < files) numbers.push_back(*number);
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;

@@ -91,13 +91,13 @@ void FileIndex::add_entry(const Entry& entry, const Replaced& replaced) {
     if (replaced) replaced(*older);
     bytes_ -= memory_of(*older);
     list.erase(older);
-    --slab_count_;
+    --entries_;
   }
   const auto later =
       std::find_if(list.begin(), list.end(), [&](const Entry& e) { return e.epoch > entry.epoch; });
   list.insert(later, entry);
   bytes_ += memory_of(entry);
-  ++slab_count_;
+  ++entries_;
 }
 
 std::span<const Entry> FileIndex::slabs(VarId var, Count record) const {
@@ -126,7 +126,7 @@ std::optional<std::uint32_t> FileIndex::find(const Map& map) const {
 
 Count FileIndex::memory() const {
   constexpr Count each = 128;  // of a record with one slab, with what the tree takes
-  return bytes_ + each * slab_count_;
+  return bytes_ + each * entries_;
 }
 
 Section FileIndex::whole(std::uint64_t epoch) const {
@@ -134,7 +134,7 @@ Section FileIndex::whole(std::uint64_t epoch) const {
   section.epoch = epoch;
   section.patterns = patterns_;
   section.maps = maps_;
-  section.entries.reserve(static_cast<std::size_t>(slab_count_));
+  section.entries.reserve(static_cast<std::size_t>(entries_));
   for_each_slab([&](const Entry& entry) { section.entries.push_back(entry); });
   std::sort(section.entries.begin(), section.entries.end(), [](const Entry& a, const Entry& b) {
     return a.offset < b.offset;  // they follow each other, mostly: short differences

@@ -41,7 +41,12 @@ class FileIndex {
   std::optional<std::uint32_t> find(const Key& pattern) const;
   std::optional<std::uint32_t> find(const Map& map) const;
 
-  Count slab_count() const { return slab_count_; }
+  /// Those with values; others tell which map a variable is defined by.
+  Count slab_count() const {
+    Count n = 0;
+    for_each_slab([&](const Entry& entry) { n += entry.bytes > 0; });
+    return n;
+  }
   Count memory() const;  ///< bytes that all this takes, about
   template <typename F>
   void for_each_slab(F&& f) const {
@@ -66,7 +71,7 @@ class FileIndex {
   std::map<Key, std::uint32_t> pattern_numbers_;
   std::multimap<std::uint64_t, std::uint32_t> map_numbers_;  // by a hash
   std::map<std::pair<VarId, Count>, std::vector<Entry>> slabs_;
-  Count slab_count_ = 0, bytes_ = 0;
+  Count entries_ = 0, bytes_ = 0;
 };
 
 }  // namespace forebay::decomposed
