@@ -105,6 +105,10 @@ bench_sizes() {
 
 # One benchmark by name, or a short list of them.
 cmd_bench() {
+  if [[ ${1:-} == --help || ${1:-} == -h ]]; then
+    "$python" "$root/bench/driver/run.py" --help # nothing needs to be built for it
+    return
+  fi
   if [[ ${1:-} == adjoint ]]; then
     ensure_packages build test
     configure release
