@@ -30,6 +30,32 @@ class Late {
   Rank rank_;
 };
 
+/// What ranks of one node gather goes through the memory that they meet in, behind the meeting that
+/// a gathering begins with: a call by messages takes as many turns of the scheduler as it has
+/// steps.
+class Rooms {
+ public:
+  Rooms(const Comm::Backend& backend, Rank rank)
+      : room_(backend.place ? static_cast<std::int64_t>(backend.place->room()) : 0),
+        first_(room_ > 0 ? backend.place->rooms() : nullptr),
+        rank_(rank) {}
+
+  bool has(std::int64_t bytes) const { return bytes <= room_; }
+  /// Ahead of the meeting: what this rank brings, the second part behind the first.
+  void put(std::span<const std::byte> mine, std::span<const std::byte> more = {}) const {
+    if (!has(std::ssize(mine) + std::ssize(more))) return;
+    std::copy(more.begin(), more.end(),
+              std::copy(mine.begin(), mine.end(), first_ + rank_ * room_));
+  }
+  /// Behind it, where all had room.
+  const std::byte* of(Rank rank) const { return first_ + rank * room_; }
+
+ private:
+  std::int64_t room_;
+  std::byte* first_;
+  Rank rank_;
+};
+
 /// Ranks came to different meetings: no error of the library's own has this code.
 constexpr std::int64_t different_calls = INT64_MIN;
 
@@ -196,8 +222,15 @@ void Comm::all_reduce_stats(std::span<std::int64_t> min, std::span<std::int64_t>
 std::vector<std::int64_t> Comm::all_gather(std::int64_t value) const {
   if (size_ == 1) return {value};
   std::vector<std::int64_t> all;
+  const Rooms rooms(*backend_, rank_);
+  rooms.put(std::as_bytes(std::span(&value, 1)));
   agree_on_error(*this, attempt_to([&] { all.resize(static_cast<std::size_t>(size_)); }));
-  backend_->all_gather(value, all);
+  if (!rooms.has(sizeof value)) {
+    backend_->all_gather(value, all);
+    return all;
+  }
+  for (Rank r = 0; r < size_; ++r)
+    std::memcpy(&all[static_cast<std::size_t>(r)], rooms.of(r), sizeof value);
   return all;
 }
 
@@ -221,6 +254,8 @@ std::optional<std::vector<std::byte>> Comm::all_gather_up_to(
   if (size <= some / size_ - head) room = std::max(room, std::min(some / size_, 2 * (head + size)));
   std::vector<std::byte> all, sent;
   std::array<std::int64_t, 2> most_of{size, -room};
+  const Rooms rooms(*backend_, rank_);
+  rooms.put(std::as_bytes(std::span(&size, 1)), mine);
   agree_on_error(*this, attempt_to([&] {
     sizes.resize(static_cast<std::size_t>(size_));
     sent.reserve(static_cast<std::size_t>(room));
@@ -228,6 +263,16 @@ std::optional<std::vector<std::byte>> Comm::all_gather_up_to(
   }),
                  most_of, Reduce::max);
   const std::int64_t slot = head + most_of[0];
+  if (slot <= -most_of[1] && rooms.has(slot)) {
+    for (Rank r = 0; r < size_; ++r) {
+      const std::byte* const theirs = rooms.of(r);
+      std::int64_t& its = sizes[static_cast<std::size_t>(r)];
+      std::memcpy(&its, theirs, sizeof its);
+      all.insert(all.end(), theirs + head, theirs + head + its);  // there is room
+    }
+    if (std::ssize(all) > most) return std::nullopt;
+    return all;
+  }
   if (slot <= -most_of[1]) {
     sent.resize(static_cast<std::size_t>(slot));
     std::memcpy(sent.data(), &size, sizeof size);
@@ -257,8 +302,16 @@ std::vector<std::byte> Comm::all_gather_known(std::span<const std::byte> mine,
   std::size_t total = 0;
   for (const std::int64_t size : sizes) total += static_cast<std::size_t>(size);
   std::vector<std::byte> all;
+  const Rooms rooms(*backend_, rank_);
+  rooms.put(mine);
   agree_on_error(*this, attempt_to([&] { all.resize(total); }));
-  backend_->all_gather(mine, sizes, all);
+  if (!rooms.has(*std::max_element(sizes.begin(), sizes.end()))) {
+    backend_->all_gather(mine, sizes, all);
+    return all;
+  }
+  auto to = all.begin();
+  for (Rank r = 0; r < size_; ++r)
+    to = std::copy_n(rooms.of(r), sizes[static_cast<std::size_t>(r)], to);
   return all;
 }
 

@@ -17,9 +17,20 @@ struct MeetingPlace::State {
   Meeting of_node;  // the result of its ranks alone, where somebody asks
 };
 
+namespace {
+
+/// Of what ranks bring to a meeting beside their values, all together.
+constexpr std::size_t gathered_bytes = 192 << 10;
+
+std::size_t room_of(int ranks) {
+  return gathered_bytes / static_cast<std::size_t>(ranks) / 64 * 64;
+}
+
+}  // namespace
+
 std::size_t MeetingPlace::bytes_for(int ranks) {
   static_assert(sizeof(Meeting) % 64 == 0);
-  return sizeof(State) + static_cast<std::size_t>(ranks) * sizeof(Meeting);
+  return sizeof(State) + static_cast<std::size_t>(ranks) * (sizeof(Meeting) + 2 * room_of(ranks));
 }
 
 MeetingPlace::MeetingPlace(std::byte* memory, const Comm& node, Peers& peers,
@@ -28,6 +39,8 @@ MeetingPlace::MeetingPlace(std::byte* memory, const Comm& node, Peers& peers,
       of_ranks_(reinterpret_cast<Meeting*>(memory + sizeof(State))),
       peers_(peers),
       leaders_(leaders),
+      rooms_(memory + sizeof(State) + static_cast<std::size_t>(node.size()) * sizeof(Meeting)),
+      room_(room_of(node.size())),
       rank_(node.rank()),
       ranks_(node.size()),
       one_node_(one_node) {
@@ -56,6 +69,13 @@ Meeting MeetingPlace::meet_by_nodes(Meeting& meeting, Comm::Backend& mail, const
   wait(state_.round, seen, mail);
   meeting = state_.result;
   return told ? state_.of_node : Meeting();
+}
+
+// A rank that comes to the next meeting but one writes where it wrote for this one: behind the next
+// meeting, to which nobody comes who still reads. How many meetings have ended does not change
+// between a rank's last one and its next.
+std::byte* MeetingPlace::rooms() const {
+  return rooms_ + state_.round.load() % 2 * room_ * static_cast<std::size_t>(ranks_);
 }
 
 void MeetingPlace::add_up(const NodeSums& told) {

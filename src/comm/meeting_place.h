@@ -30,6 +30,12 @@ class MeetingPlace {
   /// them. Returns what they were before.
   Meeting meet_by_nodes(Meeting& meeting, Comm::Backend& mail, const NodeSums& told);
 
+  /// Local. What each rank brings to a meeting beside its values, and all read until they come to
+  /// the next one: so many bytes of each; none where there are other nodes.
+  std::size_t room() const { return one_node_ ? room_ : 0; }
+  /// Of each rank in turn, for the next meeting.
+  std::byte* rooms() const;
+
  private:
   struct State;
   void add_up(const NodeSums& told);
@@ -40,6 +46,8 @@ class MeetingPlace {
   Meeting* of_ranks_;
   Peers& peers_;
   Comm::Backend* leaders_;
+  std::byte* rooms_;  // for every other meeting the same
+  std::size_t room_;
   int rank_, ranks_;
   bool one_node_;
 };

@@ -68,6 +68,30 @@ TEST(MeetingPlace, reduces_what_all_ranks_bring) {
   });
 }
 
+// Who is late still reads what the others gathered before, while they come with the next.
+TEST(MeetingPlace, what_ranks_gather_stays_until_they_come_again) {
+  with_places([](const Comm& comm, int round) {
+    for (int time = 0; time < 20; ++time) {
+      const auto of = [&](Rank rank) {
+        return std::vector<std::byte>(static_cast<std::size_t>(10'000 + 1000 * rank),
+                                      std::byte(round + 50 * (time % 4) + rank));
+      };
+      std::vector<std::byte> expected;
+      std::vector<std::int64_t> known, sizes;
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        const auto its = of(rank);
+        expected.insert(expected.end(), its.begin(), its.end());
+        known.push_back(std::ssize(its));
+      }
+      const auto mine = of(comm.rank());
+      EXPECT_TRUE(comm.all_gather_bytes(mine, sizes) == expected);
+      EXPECT_EQ(sizes, known);
+      EXPECT_TRUE(comm.all_gather_known(mine, sizes) == expected);
+      EXPECT_EQ(comm.all_gather(known[static_cast<std::size_t>(comm.rank())]), known);
+    }
+  });
+}
+
 TEST(MeetingPlace, nobody_leaves_before_all_have_come) {
   std::array<std::atomic<int>, ranks> come{};
   with_places([&](const Comm& comm, int round) {

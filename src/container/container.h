@@ -92,11 +92,14 @@ class Container {
   /// Local. What place() decided, and the same taken over from another rank.
   virtual std::vector<std::byte> print_placed() const = 0;
   virtual void take_over(std::span<const std::byte> placed) = 0;
-  /// Collective. Makes the file what was placed: from here on it has the new definitions.
-  virtual void redefine(const Schema* old) = 0;
+  /// Collective. Makes the file what was placed: from here on it has the new definitions. Returns
+  /// whether its last step, behind which nothing fails, was a meeting.
+  virtual bool redefine(const Schema* old) = 0;
   /// Local, behind choose(). Whether place() and redefine() are local and fill_new() has nothing to
   /// do: rank 0 writes new definitions, or they wait, and that is all.
   virtual bool is_defined_by_root(const Schema* old) const = 0;
+  /// Local, behind redefine(), the same on all ranks: whether fill_new() has anything to do.
+  virtual bool fills_new(const Schema* old) const = 0;
   /// Collective, after redefine(). Fill values, and zeros where nothing was written.
   virtual void fill_new(const Schema* old) = 0;
   /// Local. A decomposition map that an earlier session defined, with this rank's pieces. Null:
@@ -113,6 +116,9 @@ class Container {
   virtual bool publishes_records() const = 0;
   /// Whether a byte of the file tells which element it is (file types of vard).
   virtual bool has_fixed_places() const = 0;
+  /// Local, before a file is closed. Whether this rank has anything for the layout to flush, or for
+  /// refresh_definitions() and publish_last() to do. Nothing, on all ranks alike: it cannot tell.
+  virtual std::optional<bool> has_last_work() const { return std::nullopt; }
   /// Collective. Makes data and the schema's number of records visible, on which all agree.
   virtual void publish() = 0;
   /// Collective. Fill values over one record.

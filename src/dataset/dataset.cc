@@ -321,12 +321,21 @@ void Dataset::close() {
   }
   if (mode_ == Mode::independent) step([&] { end_independent(); });
   // What has nothing to do on any rank, or nothing that others wait for, needs no meeting.
-  const bool behind = mode_ == Mode::collective && stage_->may_be_behind();
+  bool behind = mode_ == Mode::collective && stage_->may_be_behind();
+  bool publishes_last = true;
+  if (behind && writable_ && stage_entry().is_local && !stage_->holds_writes()) {
+    if (const auto mine = container_->has_last_work()) {
+      std::int64_t any = *mine;
+      const auto failed = up_to_meeting(comm_, [&] { any = comm_.all_reduce(any, Reduce::max); });
+      behind = publishes_last = failed || any != 0;
+      keep_first(first, failed);
+    }
+  }
   const bool flushed = !behind || step([&] { stage_->flush(true); });
   if (writable_ && mode_ == Mode::collective) {
     // Nothing tells of what is staged still, as writing it failed.
     const bool all_there = flushed || !stage_->holds_writes();
-    const bool publishes = all_there && container_->publishes_records();
+    const bool publishes = publishes_last && all_there && container_->publishes_records();
     if (publishes) step([&] { container_->refresh_definitions(); });
     // Its last step is a meeting, if it has any.
     if (all_there && (schema_.record_dim() || container_->definitions_wait()))

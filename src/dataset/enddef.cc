@@ -31,13 +31,14 @@ void Dataset::enddef(const EnddefArguments& arguments) {
   parted_ = false;
   StepTimer timer(report_, Step::define);
   const Schema* old = before_redef_ ? &*before_redef_ : nullptr;
-  bool is_all = false;  // that there is to do
+  bool is_all = false;   // that there is to do
+  bool has_met = false;  // when all was done
   const auto failed = up_to_meeting(comm_, [&] {
     container_->choose(old);
-    is_all = agree_on_schema(arguments);
-    if (!is_all) container_->redefine(old);
+    has_met = is_all = agree_on_schema(arguments);
+    if (!is_all) has_met = container_->redefine(old);
   });
-  if (!is_all && (!failed || failed->is_own_matter())) comm_.meet();
+  if (!has_met && (!failed || failed->is_own_matter())) comm_.meet();
   if (failed) throw *failed;
   record_stride_ = record_size(schema_);
   // From here on the file has the new definitions, whatever happens to what nobody has written.
@@ -46,8 +47,11 @@ void Dataset::enddef(const EnddefArguments& arguments) {
   created_ = false;
   mode_ = Mode::collective;
   if (is_all) return;
+  const Schema* const had = before ? &*before : nullptr;
+  if (stage_entry().is_local && !container_->fills_new(had))
+    return stage_->use(container_->layout());
   together(comm_, [&] {
-    container_->fill_new(before ? &*before : nullptr);
+    container_->fill_new(had);
     stage_->use(container_->layout());
   });
 }

@@ -204,6 +204,84 @@ TEST(MeetingsOfAFile, are_four_without_its_data) {
   }
 }
 
+/// Of the second file of ranks that share a data file, with a classic variable beside the
+/// decomposed ones; but for those of the group alone.
+OfAFile meetings_of_a_decomposed_file(bool by_map, int& write) {
+  const std::string path = ::testing::TempDir() + "/forebay_meetings_decomposed.nc";
+  constexpr Count each = 64, all_of_them = ranks * each;
+  std::array<OfAFile, ranks> all;
+  std::array<int, ranks> writes{};
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto me = static_cast<std::size_t>(comm.rank());
+    int count = 0;
+    const auto in = [&](int& meetings, auto&& f) {
+      count = 0;
+      f();
+      meetings = count;
+    };
+    comm.before_meetings([&] { ++count; });
+    const Met met;
+    for (int file = 0; file < 2; ++file) {
+      std::unique_ptr<Dataset> ds;
+      const HintMap hints{{"layout", "decomposed"}};
+      in(all[me].create, [&] { ds = Dataset::create(comm, path, 5, false, hints, false, &met); });
+      const DimId time = ds->def_dim("t", 0), x = ds->def_dim("x", all_of_them);
+      if (by_map) {
+        const Count start = comm.rank() * each, many = each;
+        const Count* starts[] = {&start};
+        const Count* counts[] = {&many};
+        const int map =
+            ds->def_decomposition(ds->make_decomposition(std::array{x}, {1, starts, counts}));
+        ds->def_var_by("v", Type::int32, std::array{time}, map);
+      } else {
+        ds->def_var("v", Type::int32, std::array{time, x});
+      }
+      ds->def_var("w", Type::int32, std::array{time, ds->def_dim("y", ranks)});
+      in(all[me].enddef, [&] { ds->enddef(); });
+      std::vector<std::int32_t> values, found, of_classic;
+      std::vector<Request> both;
+      both.push_back(column(0, comm.rank(), true, values, 1, each));
+      both.push_back(column(1, comm.rank(), true, of_classic, 1));
+      std::iota(values.begin(), values.end(), comm.rank() * each);
+      for (Request& r : both) r.last_record = 1;
+      in(writes[me], [&] { ds->execute(both, true); });
+      in(all[me].close, [&] { ds->close(); });
+      ds = Dataset::open(comm, path, false, {});
+      EXPECT_EQ(ds->schema().numrecs, 1);
+      std::vector<Request> one;
+      one.push_back(column(0, (comm.rank() + 1) % ranks, false, found, 1, each));
+      ds->execute(one, true);
+      EXPECT_EQ(found[3], (comm.rank() + 1) % ranks * each + 3);
+      ds->close();
+    }
+    comm.before_meetings({});
+  });
+  std::filesystem::remove_all(path + ".subfiles");
+  std::filesystem::remove(path);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    EXPECT_EQ(all[rank].enddef, all[0].enddef);
+    EXPECT_EQ(all[rank].close, all[0].close);
+    EXPECT_EQ(writes[rank], writes[0]);
+  }
+  write = writes[0];
+  return all[0];
+}
+
+// That definitions are the same; the files beside it; where there are maps which of them are told,
+// their commit and its state; the header. What a commit adds to a write is told in two. Before the
+// end all say that nothing is left to do.
+TEST(MeetingsOfAFile, are_few_with_decomposed_variables) {
+  int write = 0;
+  OfAFile file = meetings_of_a_decomposed_file(false, write);
+  EXPECT_EQ(file.enddef, 3);
+  EXPECT_EQ(write, 8);
+  EXPECT_EQ(file.close, 2);
+  file = meetings_of_a_decomposed_file(true, write);
+  EXPECT_EQ(file.enddef, 6);
+  EXPECT_EQ(write, 8);
+  EXPECT_EQ(file.close, 2);
+}
+
 // As the system counts them: a read of 0.5 ms is as much as a meeting between nodes.
 TEST(MeetingsOfAFile, find_its_definitions_in_one_read) {
   const auto reads = [] {

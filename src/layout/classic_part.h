@@ -77,6 +77,9 @@ class ClassicPart : public Layout {
   /// Local. Puts right in what stored() made, of the same definitions, what is known since: false
   /// where that has to be made anew.
   virtual bool renew(Schema& /*stored*/) const { return false; }
+
+  /// Local. As Container::has_last_work, of flush() and publish_last().
+  virtual std::optional<bool> has_last_work() const { return std::nullopt; }
 };
 
 class ApartPart : public ClassicPart {
@@ -92,6 +95,9 @@ class ApartPart : public ClassicPart {
   virtual void make_files() {}
   /// Collective, behind it. `relocate` moves bytes of the file, collectively.
   virtual void start(const Schema* old, const std::function<void(const Move&)>& relocate) = 0;
+  /// Local, on rank 0, behind it and ahead of the header, unless start() has written them: what
+  /// stands in the file for the variables that it keeps.
+  virtual void put_anchors(const Schema* /*old*/) {}
   /// Local. As Container::stored_decomposition.
   virtual std::shared_ptr<const Decomposition> stored_decomposition(int) { return nullptr; }
   /// Collective, when the file was opened and the header read. Returns whether what was loaded is

@@ -18,6 +18,13 @@
 
 namespace forebay {
 
+namespace {
+
+/// Windows for which there is room from the beginning.
+constexpr Count few_visits = 256;
+
+}  // namespace
+
 AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<ByteFile> file,
                                          const TransportOptions& options, Report& report)
     : comm_(comm),
@@ -25,7 +32,7 @@ AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<ByteF
       batches_(options.bulk),
       options_(options),
       report_(report) {
-  visits_.reserve(Slots::most);
+  visits_.reserve(few_visits);
 }
 
 void AggregatedTransport::write(ExtentStream& extents) {
@@ -407,9 +414,9 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
     std::optional<WindowWalk> walk;
     {
       StepTimer timer(report_, Step::plan);
-      if (by_all && part.count <= slots_->rings().home) {
-        // Needs no memory, so that a small operation has no agreement to pay for: a rank that has
-        // failed takes part without pieces.
+      if (by_all && part.count <= few_visits) {
+        // Needs no memory, so that an operation that is not large has no agreement to pay for: a
+        // rank that has failed takes part without pieces.
         visit_all(part, topology_->node().size(), visits_);
         walk.emplace(site, part, writing);
         if (failed) {

@@ -387,6 +387,17 @@ ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) co
 
 // -- data
 
+std::optional<bool> ClassicContainer::has_last_work() const {
+  bool any = false;
+  for (const Kept& kept : parts_) {
+    if (!kept.in_file) continue;
+    const auto its = kept.part->has_last_work();
+    if (!its) return std::nullopt;
+    any = any || *its || (kept.part->apart() && kept.part->apart()->header_is_old());
+  }
+  return any;
+}
+
 void ClassicContainer::publish() {
   each_begun_apart([](ApartPart& part) { part.publish(); });
   if (definitions_wait_) return write_definitions();

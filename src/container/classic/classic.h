@@ -39,8 +39,9 @@ class ClassicContainer : public Container {
   void place(const Schema* old, const EnddefArguments& arguments) override;
   std::vector<std::byte> print_placed() const override;
   void take_over(std::span<const std::byte> placed) override;
-  void redefine(const Schema* old) override;
+  bool redefine(const Schema* old) override;
   bool is_defined_by_root(const Schema* old) const override;
+  bool fills_new(const Schema* old) const override;
   void fill_new(const Schema* old) override;
   std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
   void write_definitions() override;
@@ -48,6 +49,7 @@ class ClassicContainer : public Container {
   Layout& layout() override { return *layout_; }
   bool publishes_records() const override { return any_begun_apart(); }
   bool has_fixed_places() const override { return !any_begun(); }
+  std::optional<bool> has_last_work() const override;
   void publish() override;
   void fill_record(VarId var, Count record) override;
   bool is_regular() override { return file_.is_regular(); }
@@ -126,8 +128,9 @@ class ClassicContainer : public Container {
   std::optional<Schema> changed_by_parts(const Schema& schema) const;
   std::vector<std::byte> print_header() const;
   void read_header();  // collective
-  /// Collective. `placed`: of the same definitions, as stored, or null.
-  void write_definitions(Schema* placed);
+  /// Collective. `beside`: what rank 0 writes ahead of the header. `placed`: of the same
+  /// definitions, as stored, or null.
+  void write_definitions(const std::function<void()>& beside, Schema* placed);
   void write_header(Schema* placed = nullptr);  // rank 0 only, as the next
   void write_numrecs();
 

@@ -47,10 +47,15 @@ std::shared_ptr<const Decomposition> ClassicContainer::stored_decomposition(int 
   return nullptr;
 }
 
-void ClassicContainer::write_definitions() { write_definitions(nullptr); }
+void ClassicContainer::write_definitions() {
+  write_definitions([] {}, nullptr);
+}
 
-void ClassicContainer::write_definitions(Schema* placed) {
-  by_root(comm_, [&] { write_header(placed); });
+void ClassicContainer::write_definitions(const std::function<void()>& beside, Schema* placed) {
+  by_root(comm_, [&] {
+    beside();
+    write_header(placed);
+  });
   definitions_wait_ = false;
   for (const Kept& kept : parts_)
     if (ApartPart* part = kept.part->apart()) part->header_written();

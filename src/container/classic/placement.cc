@@ -109,7 +109,7 @@ bool ClassicContainer::is_defined_by_root(const Schema* old) const {
   return is_header_alone(old) && (puts_off_ || !being_made_);
 }
 
-void ClassicContainer::redefine(const Schema* old) {
+bool ClassicContainer::redefine(const Schema* old) {
   auto placed = std::exchange(placed_, std::nullopt);
   // Files beside this one would be there without it.
   const bool no_others = parts_.empty() || (parts_.size() == 1 && heap());
@@ -128,12 +128,15 @@ void ClassicContainer::redefine(const Schema* old) {
   });
   // Where nothing follows here, the meeting that ends define mode tells of a failure, too.
   definitions_wait_ = may_wait;
-  if (!may_wait && !parts_.empty()) {
-    write_definitions(placed ? &*placed : nullptr);
+  const bool meets = !may_wait && !parts_.empty();
+  if (meets) {
+    const auto anchors = [&] { each_apart([&](ApartPart& part) { part.put_anchors(old); }); };
+    write_definitions(anchors, placed ? &*placed : nullptr);
   } else if (!may_wait && comm_.is_root()) {
     write_header();
   }
   parts_begin();
+  return meets;
 }
 
 bool ClassicContainer::fills_anything() const {
@@ -282,6 +285,12 @@ void ClassicContainer::clear_gaps(const Schema& old, const Schema& now) {
     clear_between(true, r * now.recsize, begin, begin + now.recsize);
   }
   agree_on_error(comm_, mine);
+}
+
+bool ClassicContainer::fills_new(const Schema* old) const {
+  return old || std::any_of(schema_.vars.begin(), schema_.vars.end(), [&](const Variable& var) {
+           return !var.no_fill && !keeper_apart(var);
+         });
 }
 
 void ClassicContainer::fill_new(const Schema* old) {

@@ -213,49 +213,33 @@ std::vector<DecomposedLayout::Write> DecomposedLayout::writes_of(std::span<Reque
 }
 
 // Each pattern goes to the leader once; that it has one already, from an earlier job, it finds.
-std::vector<std::byte> DecomposedLayout::new_patterns(std::span<const Write> writes) {
+// What all ranks have together goes along with what they tell each other in any case; where that is
+// too much for all to hold, in messages.
+ForLeader DecomposedLayout::new_patterns(std::span<const Write> writes) {
   std::vector<std::byte> bytes;
   for (const Write& w : writes) {
     if (!given_.insert(w.item.pattern).second) continue;
     put(bytes, w.item.pattern);
     put_list(bytes, std::span<const std::byte>(packer_.pack(w.what->pattern)));
   }
-  return bytes;
+  const Count most = std::min(most_gathered, site_.method.buffer_limit / 64);
+  ForLeader patterns;
+  (std::ssize(bytes) > most / group_->ranks.size() ? patterns.left : patterns.along) =
+      std::move(bytes);
+  return patterns;
 }
 
-// `largest`: of what the ranks of the group have.
-void DecomposedLayout::give_patterns(std::vector<std::byte> mine, Count largest) {
-  if (largest == 0) return;
-  const Comm& group = group_->ranks;
-  DataFileWriter* const writer = group_->writer.get();
-  const auto take_all = [&](std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const auto key = take<Key>(bytes);
-      writer->give(key, take_list<std::byte>(bytes));
-    }
-  };
-  const Count most = std::min(most_gathered, site_.method.buffer_limit / 64);
-  if (largest > most / group.size()) {
-    const Message one{0, std::move(mine)};  // needs no memory: the others wait in the exchange
-    return sparse_exchange(group, std::span(&one, one.bytes.empty() ? 0 : 1),
-                           [&](Rank, std::span<const std::byte> bytes) { take_all(bytes); });
+void DecomposedLayout::take_patterns(std::span<const std::byte> patterns) {
+  while (!patterns.empty()) {
+    const auto key = take<Key>(patterns);
+    group_->writer->give(key, take_list<std::byte>(patterns));
   }
-  // One call in which all get what the leader needs is quicker than messages: of equal lengths, so
-  // that nobody has to tell them.
-  std::vector<std::byte> told;
-  std::vector<std::int64_t> sizes;
-  const auto slot = sizeof largest + static_cast<std::size_t>(largest);
-  put(told, std::ssize(mine));
-  told.insert(told.end(), mine.begin(), mine.end());
-  told.resize(slot);
-  sizes.assign(static_cast<std::size_t>(group.size()), static_cast<std::int64_t>(slot));
-  const auto all = group.all_gather_known(told, sizes);
-  if (writer == nullptr) return;
-  for (std::span<const std::byte> rest = all; !rest.empty(); rest = rest.subspan(slot)) {
-    auto bytes = rest.first(slot);
-    const auto length = static_cast<std::size_t>(take<std::int64_t>(bytes));
-    take_all(bytes.first(length));
-  }
+}
+
+void DecomposedLayout::send_patterns(std::vector<std::byte> mine) {
+  const Message one{0, std::move(mine)};  // needs no memory: the others wait in the exchange
+  sparse_exchange(group_->ranks, std::span(&one, one.bytes.empty() ? 0 : 1),
+                  [&](Rank, std::span<const std::byte> bytes) { take_patterns(bytes); });
 }
 
 // What a leader had no memory to note is in its file.
@@ -269,7 +253,7 @@ void DecomposedLayout::restore_writer() {
 }
 
 Settled DecomposedLayout::settle_all(std::span<const Item> items, std::span<const Blob> blobs,
-                                     Count beside) {
+                                     const ForLeader& beside) {
   std::optional<StepTimer> timer(std::in_place, site_.report, Step::plan);
   const auto variable = [&](VarId id) -> const Variable& {
     return schema_.vars[static_cast<std::size_t>(id)];
@@ -302,9 +286,10 @@ void DecomposedLayout::append(const std::function<std::span<Request>()>& request
     for (const Write& w : writes) items.push_back(w.item);
     auto blobs = std::make_shared<std::vector<Blob>>();
     for (const Write& w : writes) blobs->push_back({0, 0, w.what, w.data, w.width, w.swap});
-    auto patterns = new_patterns(writes);
-    settled = settle_all(items, *blobs, std::ssize(patterns));
-    give_patterns(std::move(patterns), settled.most_beside);
+    ForLeader patterns = new_patterns(writes);
+    settled = settle_all(items, *blobs, patterns);
+    if (settled.any_left) send_patterns(std::move(patterns.left));  // others wait there
+    if (group_->writer) take_patterns(settled.along);
     for (std::size_t i = 0; i < writes.size(); ++i) {
       (*blobs)[i].offset = settled.places[i].offset;
       (*blobs)[i].padding = settled.places[i].padding;
@@ -419,6 +404,18 @@ void DecomposedLayout::overrule() {
 void DecomposedLayout::publish() {
   require_readable();
   if (uncommitted_ || schema_.numrecs != state_.records) commit([] {});
+}
+
+std::optional<bool> DecomposedLayout::has_last_work() const {
+  if (unreadable_ || waiting_.rounds() > 0 || still_waiting_ || uncommitted_ || writer_lost_ ||
+      schema_.numrecs != state_.records)
+    return true;
+  bool inverts = false;
+  attempt_to([&] {
+    inverts = group_ && group_->writer &&
+              !maps_to_invert(group_->writer->index(), inverse_sizes(site_.method)).empty();
+  });
+  return inverts;
 }
 
 void DecomposedLayout::publish_last() {

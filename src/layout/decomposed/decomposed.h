@@ -65,11 +65,13 @@ class DecomposedLayout : public ApartPart {
   bool renew(Schema& stored) const override;
   void make_files() override;
   void start(const Schema* old, const std::function<void(const Move&)>& relocate) override;
+  void put_anchors(const Schema* old) override;
   std::shared_ptr<const Decomposition> stored_decomposition(int id) override;
   bool load(Count in_header) override;
   bool header_is_old() const override { return false; }
   void header_written() override {}
 
+  std::optional<bool> has_last_work() const override;
   void publish() override;
   void publish_last() override;
   void synced() override;
@@ -117,13 +119,15 @@ class DecomposedLayout : public ApartPart {
   std::vector<Write> writes_of(std::span<Request> requests);
   void add_writes(std::span<const NamedPart> parts, std::vector<Write>& writes);
   void restore_writer();
-  // The same. `beside`: of each rank, goes along.
-  Settled settle_all(std::span<const Item> items, std::span<const Blob> blobs, Count beside);
+  // Collective over the group.
+  Settled settle_all(std::span<const Item> items, std::span<const Blob> blobs,
+                     const ForLeader& beside);
   // Collective over the group. `before`: what the leader's file had before it, once that is known.
   void append(const std::function<std::span<Request>()>& requests,
               std::optional<DataFileWriter::Mark>* before = nullptr);
-  std::vector<std::byte> new_patterns(std::span<const Write> writes);  // for give_patterns()
-  void give_patterns(std::vector<std::byte> mine, Count largest);      // collective over the group
+  ForLeader new_patterns(std::span<const Write> writes);
+  void take_patterns(std::span<const std::byte> patterns);  // of the leader
+  void send_patterns(std::vector<std::byte> mine);          // collective over the group
   /// The same on all ranks. Blobs may still be under way when a write returns; publish() comes when
   /// they are not.
   bool writes_later() const { return site_.later && site_.later->is_open(); }

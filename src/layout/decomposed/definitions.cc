@@ -167,7 +167,16 @@ void DecomposedLayout::make_files() {
   State first;
   first.records = schema_.numrecs;
   first.files = group_->groups;
-  by_root(comm_, [&] {
+  const auto make_own = [&] {
+    make_writer();
+    if (!group_->writer) return;
+    // Others' were looked for before there was a state.
+    group_->file->create(true);
+    group_->writer->create();
+    group_->file->meet();  // no commit may come before others read
+  };
+  const auto failed = attempt_to([&] {
+    if (!comm_.is_root()) return;
     id_ = random_number();
     const std::string folder = folder_of(site_.path);
     if (directory::is_header(site_.path) && !directory::is_ours(folder))
@@ -188,16 +197,19 @@ void DecomposedLayout::make_files() {
     state_file_ = std::make_unique<StateFile>(file, id_);
     state_file_->create(first);
     file->meet();
+    make_own();
   });
-  comm_.broadcast(&id_, sizeof id_);
-  agree_on_error(comm_, attempt_to([&] {
-                   make_writer();
-                   if (!group_->writer) return;
-                   // Others' were looked for before there was a state.
-                   group_->file->create(true);
-                   group_->writer->create();
-                   group_->file->meet();  // no commit may come before others read
-                 }));
+  // Each group decides for itself how it writes, and most ranks have not written yet, or once: what
+  // those take that have is enough.
+  const std::int64_t least = site_.file.folder().writes.least_of_any();
+  std::array<std::int64_t, 2> told{comm_.is_root() ? static_cast<std::int64_t>(id_) : INT64_MIN,
+                                   -least};
+  agree_on_error(comm_, failed, told, Reduce::max);
+  id_ = static_cast<std::uint64_t>(told[0]);
+  site_.file.learn_latency(true, -told[1]);
+  // Rank 0 leads a group.
+  if (group_->groups > 1)
+    agree_on_error(comm_, comm_.is_root() ? std::nullopt : attempt_to(make_own));
   make_io();
   first.id = id_;
   state_ = first;
@@ -231,17 +243,12 @@ void DecomposedLayout::start(const Schema* old, const std::function<void(const M
   const auto maps = maps_to_tell(old);
   if (!maps.empty()) commit([&] { define(maps); });
   epoch_ = std::max(epoch_, definitions_epoch);
-  const bool first = !std::exchange(begun_, true);
-  by_root(comm_, [&] {
-    write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
-                  [](const Variable& var) { return var.decomposed; });
-  });
-  // Each group decides for itself how it writes, and most ranks have not written yet, or once: what
-  // those take that have is enough.
-  if (first) {
-    const std::int64_t least = site_.file.folder().writes.least_of_any();
-    site_.file.learn_latency(true, comm_.all_reduce(least, Reduce::min));
-  }
+  begun_ = true;
+}
+
+void DecomposedLayout::put_anchors(const Schema* old) {
+  write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
+                [](const Variable& var) { return var.decomposed; });
 }
 
 // So that the ranks of maps find their pieces when they open the file again. Only where memory
@@ -250,29 +257,42 @@ std::vector<DecomposedLayout::OwnRuns> DecomposedLayout::maps_to_tell(const Sche
   const std::vector<std::size_t> maps = new_maps(schema_, old);
   std::vector<OwnRuns> fresh;
   if (maps.empty()) return fresh;
+  constexpr std::size_t bits = 63;  // of a word, one for each map
   std::vector<std::int64_t> unordered;
   const auto failed = attempt_to([&] {
-    for (const std::size_t i : maps) {
-      const Decomposition& map = *schema_.decompositions[i];
+    unordered.resize((maps.size() - 1) / bits + 1);
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      const Decomposition& map = *schema_.decompositions[maps[i]];
       RunList runs;
       if (map.has_pieces()) runs = map.runs(0, map.pieces(), false);
-      unordered.push_back(!map.has_pieces() || runs.overlapping || !runs.memory.empty());
-      fresh.push_back({i, std::move(runs.runs)});
+      if (!map.has_pieces() || runs.overlapping || !runs.memory.empty())
+        unordered[i / bits] |= std::int64_t{1} << i % bits;
+      fresh.push_back({maps[i], std::move(runs.runs)});
     }
   });
-  agree_on_error(comm_, failed);
-  comm_.all_reduce(unordered, Reduce::max);
+  if (maps.size() <= bits) {
+    agree_on_error(comm_, failed, unordered, Reduce::bit_or);
+  } else {
+    agree_on_error(comm_, failed);
+    comm_.all_reduce(unordered, Reduce::bit_or);
+  }
   for (std::size_t i = maps.size(); i-- > 0;)
-    if (unordered[i] != 0) fresh.erase(fresh.begin() + static_cast<std::ptrdiff_t>(i));
+    if (unordered[i / bits] >> i % bits & 1)
+      fresh.erase(fresh.begin() + static_cast<std::ptrdiff_t>(i));
   return fresh;
 }
 
+// A rank that fails before its group meets tells the group; behind that ranks wait for each other
+// where the commit is agreed on.
 void DecomposedLayout::define(std::span<const OwnRuns> fresh) {
   const Comm& group = group_->ranks;
-  together(group, [&] {
+  ForLeader patterns;
+  std::vector<Item> items;
+  std::vector<std::byte> bytes;
+  std::vector<std::int64_t> sizes;
+  const auto failed = up_to_meeting(group, [&] {
     restore_writer();
     std::vector<Write> mine;
-    std::vector<Item> items;
     for (const OwnRuns& its : fresh) {
       const Decomposition& map = *schema_.decompositions[its.map];
       Write& w = mine.emplace_back();
@@ -284,13 +304,18 @@ void DecomposedLayout::define(std::span<const OwnRuns> fresh) {
       }
       items.push_back(w.item);
     }
-    std::vector<std::int64_t> sizes;
-    const auto told = group.all_gather_bytes(std::as_bytes(std::span(items)), sizes);
-    for (std::size_t m = 0; m < fresh.size() && group_->writer; ++m) {
+    std::erase_if(mine, [](const Write& w) { return w.item.elements == 0; });
+    patterns = new_patterns(mine);
+    bytes = group.all_gather_bytes(to_tell(items, false, patterns), sizes);
+  });
+  if (failed) throw *failed;
+  auto unnoted = attempt_to([&] {
+    if (!group_->writer) return;
+    const ToldItems told = told_by_all(bytes, sizes);
+    for (std::size_t m = 0; m < fresh.size(); ++m) {
       std::vector<DataFileWriter::MapMember> members;
-      for (std::size_t r = 0; r < sizes.size(); ++r) {
-        Item item;
-        std::memcpy(&item, told.data() + (r * fresh.size() + m) * sizeof item, sizeof item);
+      for (std::size_t r = 0; r < told.of.size(); ++r) {
+        const Item& item = told.of[r][m];
         if (item.elements > 0)
           members.push_back(
               {static_cast<std::uint32_t>(group_->numbers[r]), item.pattern, item.elements});
@@ -298,11 +323,11 @@ void DecomposedLayout::define(std::span<const OwnRuns> fresh) {
       const std::uint32_t map = group_->writer->number_of(members);
       group_->writer->add({items[m].var, defining_record, 0, map, first_block, 0});
     }
-    std::erase_if(mine, [](const Write& w) { return w.item.elements == 0; });
-    auto patterns = new_patterns(mine);
-    const Count largest = group.all_reduce(std::ssize(patterns), Reduce::max);
-    give_patterns(std::move(patterns), largest);
+    take_patterns(told.along);
   });
+  if (any_left(bytes, sizes))  // others wait there
+    keep_first(unnoted, attempt_to([&] { send_patterns(std::move(patterns.left)); }));
+  if (unnoted) throw *unnoted;
 }
 
 std::shared_ptr<const Decomposition> DecomposedLayout::stored_decomposition(int id) {

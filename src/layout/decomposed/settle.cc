@@ -10,13 +10,6 @@
 namespace forebay::decomposed {
 namespace {
 
-/// What the ranks told in a round: of each the next items, and whether more follow.
-struct Told {
-  std::vector<std::vector<Item>> of;  // by rank
-  std::vector<bool> more;
-  Count most_beside = 0;
-};
-
 struct Slab {
   Item first;  // its place
   Offset offset = 0;
@@ -25,32 +18,51 @@ struct Slab {
   std::optional<std::size_t> fresh;  // where it stands among those to be encoded
 };
 
-// A first item says in `var` whether more follow, and in `elements` what is beside them.
-Told tell(const Comm& group, std::span<const Item> next, bool more, Count beside) {
-  std::vector<Item> mine(1);
-  mine[0].var = more;
-  mine[0].elements = beside;
-  mine.insert(mine.end(), next.begin(), next.end());
-  std::vector<std::int64_t> sizes;
-  const auto bytes = group.all_gather_bytes(std::as_bytes(std::span(mine)), sizes);
-  Told told;
-  std::size_t at = 0;
+}  // namespace
+
+// A first item says in `var` whether more follow, in `elements` how many bytes come behind the
+// items, and in `record` whether there are more of these.
+std::vector<std::byte> to_tell(std::span<const Item> items, bool more, const ForLeader& beside) {
+  Item first;
+  first.var = more;
+  first.elements = std::ssize(beside.along);
+  first.record = !beside.left.empty();
+  std::vector<std::byte> told;
+  told.reserve(sizeof first + items.size_bytes() + beside.along.size());
+  for (const auto part : {std::as_bytes(std::span(&first, 1)), std::as_bytes(items),
+                          std::span<const std::byte>(beside.along)})
+    told.insert(told.end(), part.begin(), part.end());
+  return told;
+}
+
+ToldItems told_by_all(std::span<const std::byte> bytes, std::span<const std::int64_t> sizes) {
+  ToldItems told;
   for (const std::int64_t size : sizes) {
-    auto its = all_of<Item>(std::span(bytes).subspan(at, static_cast<std::size_t>(size)));
-    at += static_cast<std::size_t>(size);
-    told.more.push_back(its.front().var != 0);
-    told.most_beside = std::max(told.most_beside, its.front().elements);
-    its.erase(its.begin());
-    told.of.push_back(std::move(its));
+    auto its = bytes.first(static_cast<std::size_t>(size));
+    bytes = bytes.subspan(its.size());
+    const auto first = take<Item>(its);
+    const auto items = its.first(its.size() - static_cast<std::size_t>(first.elements));
+    const auto along = its.subspan(items.size());
+    told.of.push_back(all_of<Item>(items));
+    told.more.push_back(first.var != 0);
+    told.along.insert(told.along.end(), along.begin(), along.end());
   }
   return told;
 }
 
-}  // namespace
+bool any_left(std::span<const std::byte> bytes, std::span<const std::int64_t> sizes) {
+  bool any = false;
+  for (const std::int64_t size : sizes) {
+    auto its = bytes;
+    any = any || take<Item>(its).record != 0;
+    bytes = bytes.subspan(static_cast<std::size_t>(size));
+  }
+  return any;
+}
 
 // Places up to the last one that a rank with more told of are settled: nobody can still come with
 // one before it. That is all of what that rank told, so each round settles something.
-Settled settle(const Comm& group, std::span<const Item> mine, Count beside,
+Settled settle(const Comm& group, std::span<const Item> mine, const ForLeader& beside,
                std::span<const Rank> ranks, Count most_bytes, const SlabRules& rules,
                DataFileWriter* file) {
   static_assert(std::is_trivially_copyable_v<Item>);
@@ -59,11 +71,18 @@ Settled settle(const Comm& group, std::span<const Item> mine, Count beside,
   const auto me = static_cast<std::size_t>(group.rank());
   Settled settled;
   settled.places.reserve(mine.size());
-  for (bool more = true; more;) {
+  const ForLeader nothing;
+  for (bool more = true, first = true; more; first = false) {
     const auto rest = mine.subspan(settled.places.size());
-    const Told told =
-        tell(group, rest.first(std::min(each, rest.size())), rest.size() > each, beside);
-    settled.most_beside = told.most_beside;
+    std::vector<std::int64_t> sizes;
+    const auto bytes = group.all_gather_bytes(to_tell(rest.first(std::min(each, rest.size())),
+                                                      rest.size() > each, first ? beside : nothing),
+                                              sizes);
+    ToldItems told = told_by_all(bytes, sizes);
+    if (first) {
+      settled.along = std::move(told.along);
+      settled.any_left = any_left(bytes, sizes);
+    }
     more = std::find(told.more.begin(), told.more.end(), true) != told.more.end();
     std::optional<Item> last;
     for (std::size_t r = 0; r < told.of.size(); ++r)

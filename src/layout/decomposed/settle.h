@@ -35,6 +35,24 @@ struct FreshSlab {
   std::optional<std::size_t> mine;  ///< this rank's blob, among its items
 };
 
+/// What a rank has for the leader alone: `along` goes with its items, and `left` so many bytes that
+/// are too many for all to have.
+struct ForLeader {
+  std::vector<std::byte> along, left;
+};
+
+/// What each rank told the others.
+struct ToldItems {
+  std::vector<std::vector<Item>> of;  ///< by rank
+  std::vector<bool> more;             ///< whether more items follow
+  std::vector<std::byte> along;       ///< of all ranks
+};
+/// Local: what a rank tells, and what all told as a gathering brings it.
+std::vector<std::byte> to_tell(std::span<const Item> items, bool more, const ForLeader& beside);
+ToldItems told_by_all(std::span<const std::byte> bytes, std::span<const std::int64_t> sizes);
+/// Needs no memory: whether some rank has more for the leader than went along.
+bool any_left(std::span<const std::byte> bytes, std::span<const std::int64_t> sizes);
+
 struct SlabRules {
   std::function<Count(VarId)> width;  ///< of an element, in bytes
   std::function<bool(VarId)> is_encoded;
@@ -53,14 +71,15 @@ struct BlobPlace {
 struct Settled {
   std::vector<BlobPlace> places;  ///< of this rank's items
   std::uint32_t orders = 0;       ///< one more than any rank's highest order
-  Count most_beside = 0;          ///< of all ranks
+  std::vector<std::byte> along;   ///< what all ranks had for the leader
+  bool any_left = false;          ///< some rank has more for it
 };
 
 /// Collective over the group; to be called within `together`. `mine` is in order of place();
-/// `beside` goes along. `ranks`: the group's, in the numbering of the job. The leader has `file`,
-/// the others null. Goes in rounds, in each of which a rank holds about `most_bytes` of what all
-/// told.
-Settled settle(const Comm& group, std::span<const Item> mine, Count beside,
+/// `beside` goes along with the first round. `ranks`: the group's, in the numbering of the job. The
+/// leader has `file`, the others null. Goes in rounds, in each of which a rank holds about
+/// `most_bytes` of what all told.
+Settled settle(const Comm& group, std::span<const Item> mine, const ForLeader& beside,
                std::span<const Rank> ranks, Count most_bytes, const SlabRules& rules,
                DataFileWriter* file);
 
