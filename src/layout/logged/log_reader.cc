@@ -16,9 +16,8 @@ namespace {
 
 // Holes in what is read from an entry up to this many bytes are read along.
 constexpr Count hole_bytes = 64 << 10;
-// Read at once from an entry; longer pieces are read to where they belong.
+// Read at once from an entry.
 constexpr Count window_bytes = 8 << 20;
-constexpr Count direct_bytes = 64 << 10;
 constexpr Count front_bytes = 4 << 10;
 constexpr std::size_t batch_pieces = 64 << 10;
 // Entries whose data lies within so many bytes of each other in a file are read at once, of so many
@@ -39,7 +38,7 @@ void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
 }
 
 /// What was read from byte `begin` of an entry's data on, where that is all of it.
-void check_data(const Entry& entry, Offset begin, std::span<std::byte> data) {
+void check_data(const Entry& entry, Offset begin, std::span<const std::byte> data) {
   if (begin != 0 || static_cast<Count>(data.size()) != entry.stored) return;
   if (hash_of(data) != entry.hash)
     damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
@@ -138,6 +137,18 @@ ByteFile& LogReader::file_of(const Entry& entry) {
   auto& file = subfiles_[entry.file];
   if (!file) file = open_subfile_(entry.file - 1);
   return *file;
+}
+
+/// Pieces of as many bytes of an entry are read to where they belong. Where a call takes as long as
+/// copying a few KiB, copies of more are not worth the calls that they spare. Opens no subfile.
+Count LogReader::direct_bytes(const Entry& entry) const {
+  const ByteFile* file = &file_;
+  if (entry.file != 0) {
+    const auto open = subfiles_.find(entry.file);
+    file = open == subfiles_.end() ? nullptr : open->second.get();
+  }
+  return file != nullptr && is_slow(file->least_latency(false)) ? slow_direct_bytes
+                                                                : quick_direct_bytes;
 }
 
 void LogReader::ends_early(const Entry& entry) {
@@ -323,13 +334,22 @@ Count LogReader::stored_bytes(std::uint64_t dataset, std::uint32_t ndims) {
 
 /// Copies pieces of one entry to their places; reads what lies close together at once.
 void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::span<std::byte> out,
-                            const Entry& entry, const Fetch& fetch) {
+                            const Entry& entry, const Source& source) {
+  const auto copy = [&](const Shared& s, std::span<const std::byte> from, Count begin) {
+    copy_few(&out[static_cast<std::size_t>(s.b * size)],
+             &from[static_cast<std::size_t>(s.a * size - begin)], s.count * size);
+  };
+  if (!source.here.empty()) {
+    StepTimer timer(report_, Step::unpack);
+    for (const Shared& s : shared) copy(s, source.here, 0);
+    return;
+  }
   for (std::size_t i = 0; i < shared.size();) {
     const Count begin = shared[i].a * size;
-    if (shared[i].count * size >= direct_bytes) {
+    if (shared[i].count * size >= source.direct_bytes) {
       const auto to = out.subspan(static_cast<std::size_t>(shared[i].b * size),
                                   static_cast<std::size_t>(shared[i].count * size));
-      fetch(begin, to);
+      source.fetch(begin, to);
       check_data(entry, begin, to);
       ++i;
       continue;
@@ -340,28 +360,25 @@ void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::spa
       const Shared& s = shared[last];
       const Count to = (s.a + s.count) * size;
       if (s.a * size - end > hole_bytes || to - begin > window_bytes ||
-          s.count * size >= direct_bytes)
+          s.count * size >= source.direct_bytes)
         break;
       end = std::max(end, to);
     }
     buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(end - begin)));
     const auto window = std::span(buffer_).first(static_cast<std::size_t>(end - begin));
-    fetch(begin, window);
+    source.fetch(begin, window);
     check_data(entry, begin, window);
     StepTimer timer(report_, Step::unpack);
-    for (; i < last; ++i) {
-      const Shared& s = shared[i];
-      copy_few(&out[static_cast<std::size_t>(s.b * size)],
-               &window[static_cast<std::size_t>(s.a * size - begin)], s.count * size);
-    }
+    for (; i < last; ++i) copy(shared[i], window, begin);
   }
 }
 
 void LogReader::read_plain(const DatasetShape& dataset, const Entry& entry, const Pattern& pattern,
-                           const Placed& wanted, std::span<std::byte> out, const Fetch& fetch) {
+                           const Placed& wanted, std::span<std::byte> out, const Source& source) {
+  if (!source.here.empty()) check_data(entry, 0, source.here);
   std::vector<Shared> batch;
   const auto flush = [&] {
-    copy_shared(batch, dataset.element_size, out, entry, fetch);
+    copy_shared(batch, dataset.element_size, out, entry, source);
     batch.clear();
   };
   intersect(pattern, entry.base, wanted.pattern, wanted.base, [&](const SharedList& list) {
@@ -381,27 +398,29 @@ void LogReader::read_plain(const DatasetShape& dataset, const Entry& entry, cons
 
 void LogReader::read_filtered(const DatasetShape& dataset, const Entry& entry,
                               const Pattern& pattern, const Placed& wanted,
-                              std::span<std::byte> out, const Fetch& fetch) {
+                              std::span<std::byte> out, const Source& source) {
   if (dataset.unfilter == nullptr)
     throw Error(Errc::enotsupport, "this dataset went through filters that cannot be undone here");
-  std::vector<std::byte> stored(static_cast<std::size_t>(entry.stored));
-  fetch(0, stored);
+  std::vector<std::byte> fetched;
+  auto stored = source.here;
+  if (stored.empty()) {
+    fetched.resize(static_cast<std::size_t>(entry.stored));
+    source.fetch(0, fetched);
+    stored = fetched;
+  }
   if (hash_of(stored) != entry.hash)
     damaged("the checksum of filtered data at byte " + std::to_string(entry.data) +
             " does not hold");
   std::vector<std::byte> values(
       static_cast<std::size_t>(pattern.elements() * dataset.element_size));
   (*dataset.unfilter)(stored, entry.filter_mask, values);
-  const auto fetch_values = [&](Offset skip, std::span<std::byte> into) {
-    std::memcpy(into.data(), values.data() + skip, into.size());
-  };
   Entry plain = entry;
   plain.stored = -1;  // its checksum is not that of the values
-  read_plain(dataset, plain, pattern, wanted, out, fetch_values);
+  read_plain(dataset, plain, pattern, wanted, out, {{}, values});
 }
 
 void LogReader::apply(const DatasetShape& dataset, const Entry& entry, const Pattern* pattern,
-                      const Placed& wanted, std::span<std::byte> out, const Fetch& fetch) {
+                      const Placed& wanted, std::span<std::byte> out, const Source& source) {
   if (entry.kind == Kind::cleared) {
     fill_elements(out, dataset.fill);
     return;
@@ -416,12 +435,12 @@ void LogReader::apply(const DatasetShape& dataset, const Entry& entry, const Pat
   if (entry.kind == Kind::extent) {
     fill_outside(*pattern, wanted, dataset, out);
   } else if (entry.filtered) {
-    read_filtered(dataset, entry, *pattern, wanted, out, fetch);
+    read_filtered(dataset, entry, *pattern, wanted, out, source);
   } else {
     if (bytes != entry.stored)
       damaged("an entry of dataset " + std::to_string(dataset.id) + " has " +
               std::to_string(entry.stored) + " bytes for " + std::to_string(bytes));
-    read_plain(dataset, entry, *pattern, wanted, out, fetch);
+    read_plain(dataset, entry, *pattern, wanted, out, source);
   }
 }
 
@@ -512,7 +531,7 @@ bool LogReader::read_pending(const DatasetShape& dataset, const Placed& wanted,
     std::stable_sort(all.begin(), all.end(), [](const Pending& a, const Pending& b) {
       return goes_before(a.entry, b.entry);
     });
-  for (const Pending& one : all) apply(dataset, one.entry, one.pattern, wanted, out, one.fetch);
+  for (const Pending& one : all) apply(dataset, one.entry, one.pattern, wanted, out, {one.fetch});
   return !all.empty();
 }
 
@@ -543,7 +562,7 @@ bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
       Stored one{&entry, nullptr, false, {}};
       if (entry.kind != Kind::cleared) one.pattern = pattern(lookup.ref(needed[i]));
       one.whole =
-          entry.kind == Kind::write && entry.stored < direct_bytes &&
+          entry.kind == Kind::write && entry.stored < direct_bytes(entry) &&
           (entry.filtered || (base_fits(*one.pattern, entry.base) &&
                               has_all_of(bounds, elements, bounds_of(*one.pattern, entry.base))));
       memory += one.whole ? entry.stored + memory_of(*one.pattern) : near_window;
@@ -552,10 +571,8 @@ bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::spa
     read_neighbours(batch);
     for (const Stored& one : batch)
       apply(dataset, *one.entry, one.pattern.get(), wanted, out,
-            [&](Offset skip, std::span<std::byte> into) {
-              if (one.data.empty()) return fetch_stored(*one.entry, skip, into);
-              std::memcpy(into.data(), one.data.data() + skip, into.size());
-            });
+            {[&](Offset skip, std::span<std::byte> into) { fetch_stored(*one.entry, skip, into); },
+             one.data, direct_bytes(*one.entry)});
   }
   const bool any = writer != nullptr && read_pending(dataset, wanted, bounds, out, *writer);
   return any || !needed.empty();

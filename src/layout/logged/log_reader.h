@@ -113,12 +113,20 @@ class LogReader {
   void forget_lookups();
   /// Reads bytes of an entry's data.
   using Fetch = std::function<void(Offset skip, std::span<std::byte> into)>;
+  static constexpr Count quick_direct_bytes = 16 << 10, slow_direct_bytes = 64 << 10;
+  Count direct_bytes(const Entry& entry) const;
+  /// Where an entry's data comes from.
+  struct Source {
+    Fetch fetch;
+    std::span<const std::byte> here = {};  ///< all of it, where it has been read; else empty
+    Count direct_bytes = slow_direct_bytes;
+  };
   void apply(const DatasetShape& dataset, const Entry& entry, const Pattern* pattern,
-             const Placed& wanted, std::span<std::byte> out, const Fetch& fetch);
+             const Placed& wanted, std::span<std::byte> out, const Source& source);
   void read_plain(const DatasetShape& dataset, const Entry& entry, const Pattern& pattern,
-                  const Placed& wanted, std::span<std::byte> out, const Fetch& fetch);
+                  const Placed& wanted, std::span<std::byte> out, const Source& source);
   void read_filtered(const DatasetShape& dataset, const Entry& entry, const Pattern& pattern,
-                     const Placed& wanted, std::span<std::byte> out, const Fetch& fetch);
+                     const Placed& wanted, std::span<std::byte> out, const Source& source);
   struct Pending {
     Entry entry;
     const Pattern* pattern;
@@ -136,7 +144,7 @@ class LogReader {
   bool read_pending(const DatasetShape& dataset, const Placed& wanted, const Bounds& bounds,
                     std::span<std::byte> out, const LogWriter& writer);
   void copy_shared(std::span<const Shared> shared, Count element_size, std::span<std::byte> out,
-                   const Entry& entry, const Fetch& fetch);
+                   const Entry& entry, const Source& source);
 
   ByteFile& file_;
   OpenSubfile open_subfile_;
