@@ -191,7 +191,8 @@ void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
     attempt_to([&] { dataset->cancel(Which::all, {}, {}); });
     pending = Error(Errc::epending);
     attempt_to([&] {  // in words, if there is memory for them
-      pending = Error(Errc::epending, "nonblocking requests were pending when a file was closed",
+      pending = Error(Errc::epending,
+                      "nonblocking requests were pending when " + dataset->path() + " was closed",
                       "call wait or cancel before close");
     });
   }

@@ -326,6 +326,15 @@ TEST(Bundles, messages_are_those_of_the_plan) {
   EXPECT_NE(told.find(in), std::string::npos) << in << " is not in " << told;
   // When each file was written is told, too.
   EXPECT_NE(told.find("\"visible\":"), std::string::npos) << told;
+  // And a file's report says where its writes went, with no reason that is empty.
+  std::ifstream in_file(report);
+  const std::string text{std::istreambuf_iterator<char>(in_file), {}};
+  EXPECT_NE(
+      text.find("\"bundle: 1 collective writes waited, carried out together with other files' 1 "
+                "times, and with each other alone 0 times\""),
+      std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("\"\","), std::string::npos) << text;
 }
 
 // Where opening may take long one rank of a node opens a file, and writes what all have in it:

@@ -85,8 +85,14 @@ void complete_all() {
     Bundle& bundle = *entry.bundle;
     auto failed = attempt_to([&] { bundle.complete(); });
     keep_first(failed, attempt_to([&] { bundle.tell(); }));
-    // There is no call left that could return it.
-    if (failed && bundle.comm().is_root())
+    // There is no call left that could return it: a rank tells it, one that knows more than that
+    // another failed, if there is any.
+    const Comm& comm = bundle.comm();
+    const bool knows = failed && failed->message().find("another rank") == std::string::npos;
+    const std::int64_t mine = failed ? (knows ? 0 : comm.size()) + comm.rank() : 2 * comm.size();
+    std::int64_t teller = mine;
+    attempt_to([&] { teller = comm.all_reduce(mine, Reduce::min); });
+    if (failed && teller == mine)
       std::fprintf(stderr, "forebay: bundle %s: %s\n", bundle.name().c_str(),
                    failed->message().c_str());
   }

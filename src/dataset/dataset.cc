@@ -357,6 +357,7 @@ void Dataset::close() {
       reasons.push_back(stage_->reasons());
       reasons.insert(reasons.end(), remarks_.begin(), remarks_.end());
       if (coarse_) reasons.push_back(coarse_->reason());
+      std::erase(reasons, std::string());  // of parts that have none
       print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
     });
   }

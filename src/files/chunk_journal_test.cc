@@ -132,6 +132,31 @@ TEST_F(ChunkJournalTest, an_unclosed_file_shows_every_publication) {
   EXPECT_EQ(root().journal.offset, -1) << "builds that know no journal read closed files";
 }
 
+TEST_F(ChunkJournalTest, a_check_says_which_state_it_looked_at) {
+  auto ds = create(3);
+  put(*ds, 0, 1);
+  put(*ds, 3, 1);
+  ds->sync();
+  for (int r = 4; r < 20; ++r) put(*ds, 3, r, r);
+  ds.reset();
+  const auto notes = [&](const FileCheck& check) {
+    EXPECT_EQ(check.status, CheckStatus::good);
+    std::string all;
+    for (const std::string& note : check.notes) all += note + "\n";
+    return all;
+  };
+  const FileCheck newest = check_file(path_, {});
+  EXPECT_EQ(notes(newest).find("chunk_state"), std::string::npos);
+  EXPECT_EQ(newest.chunks, 6);
+  ::setenv("FOREBAY_HINTS", "chunk_state=synced", 1);
+  const FileCheck synced = check_file(path_, {});
+  ::unsetenv("FOREBAY_HINTS");
+  EXPECT_EQ(notes(synced).rfind("chunk_state=synced: checked is generation ", 0), 0U)
+      << notes(synced);
+  EXPECT_EQ(notes(synced).find("that the header does not count"), std::string::npos);
+  EXPECT_EQ(synced.chunks, 2);
+}
+
 TEST_F(ChunkJournalTest, the_synced_state_outlives_the_journal_it_stands_in) {
   auto ds = create(200);
   for (int v = 0; v < 150; ++v) put(*ds, v, 1);

@@ -1,5 +1,7 @@
 #include "files/file_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -117,17 +119,26 @@ void FileChecker::check_chunks() {
     add(Damage::Part::directory, std::nullopt, result_.index.damage->message());
   else
     check_roots();
-  // Programs read the newest state; the newest synced one is what they fall back to.
-  const RootSlot *newest = nullptr, *synced = nullptr;
+  // Programs read the newest state, or with chunk_state=synced the newest synced one, which is
+  // what they fall back to.
+  const RootSlot *newest = nullptr, *synced = nullptr, *read = nullptr;
   for (const RootSlot& s : slots) {
     if (s.state != RootSlot::State::valid) continue;
     if (newest == nullptr || s.root.generation > newest->root.generation) newest = &s;
     if (s.root.synced && (synced == nullptr || s.root.generation > synced->root.generation))
       synced = &s;
+    if (!result_.index.damage && s.root.generation == result_.index.generation) read = &s;
   }
+  if (read == nullptr) read = newest;
   Survey state;
-  if (newest != nullptr) state = survey(*newest);
-  if (synced != nullptr && synced != newest) {
+  if (read != nullptr) state = survey(*read);
+  if (read != newest) {
+    result_.notes.push_back(fmt::format(
+        "chunk_state=synced: checked is generation {}, the last that was synced, and not {}, the "
+        "newest",
+        read->root.generation, newest->root.generation));
+  }
+  if (synced != nullptr && synced != read && read == newest) {
     const Survey old = survey(*synced);
     if (result_.index.damage && old.whole) {
       result_.notes.push_back("with the hint chunk_state=synced, programs read generation " +
@@ -167,6 +178,13 @@ void FileChecker::check_maps() {
     add(Damage::Part::root, std::nullopt,
         "a slot of the state beside the file is damaged; if it named the newest commit, an older "
         "one is shown");
+  else if (!file_.maps()->damage() && !file_.maps()->is_newest())
+    attempt_to([&] {
+      result_.notes.push_back(
+          fmt::format("chunk_state=synced: checked is commit {}, the last that was synced, and not "
+                      "the newest",
+                      file_.maps()->facts().epoch));
+    });
   for (const std::string& problem : problems) add(Damage::Part::directory, std::nullopt, problem);
   for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
     const auto& parts = found.parts[v];

@@ -315,6 +315,18 @@ TEST_F(DamagedMaps, readers_take_the_hint_that_asks_for_the_synced_commit) {
   EXPECT_EQ(records("transport=unknown; chunk_state=synced"), synced_records);
 }
 
+TEST_F(DamagedMaps, a_check_says_that_it_looked_at_the_synced_commit) {
+  const auto notes = [&] {
+    std::string all;
+    for (const std::string& note : check_file(path_, {}).notes) all += note + "\n";
+    return all;
+  };
+  EXPECT_EQ(notes(), "");
+  ::setenv("FOREBAY_HINTS", "chunk_state=synced", 1);
+  EXPECT_EQ(notes().rfind("chunk_state=synced: checked is commit ", 0), 0U) << notes();
+  ::unsetenv("FOREBAY_HINTS");
+}
+
 // What came later is given up, whatever is wrong with it.
 TEST_F(DamagedMaps, the_synced_commit_can_be_opened_to_write_where_the_newest_is_damaged) {
   for (const bool state : {false, true}) {

@@ -129,19 +129,29 @@ class MemoryStage : public HoldingStage {
   void told(Count records) override { told_ = std::max(told_, records); }
   Count held_bytes() const override { return bytes_; }
   void forget_held() override {
-    for (Request& r : held()) let_go(r);
-    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(agreed()));
-    ends_.clear();
+    if (!ends_.empty()) ++by_others_;
+    let_go_of_held();
   }
 
   std::string reasons() const override {
     if (held_operations_ == 0) return {};
+    if (bundled_)
+      return fmt::format(
+          "bundle: {} collective writes waited, carried out together with other files' {} times, "
+          "and "
+          "with each other alone {} times",
+          held_operations_, by_others_, flushes_);
     return fmt::format("memory: {} collective writes waited, carried out together {} times{}",
                        held_operations_, flushes_,
                        gave_up_ ? "; no more of them since ranks wrote the same bytes" : "");
   }
 
  private:
+  void let_go_of_held() {
+    for (Request& r : held()) let_go(r);
+    requests_.erase(requests_.begin(), requests_.begin() + static_cast<std::ptrdiff_t>(agreed()));
+    ends_.clear();
+  }
   std::size_t agreed() const { return ends_.empty() ? 0 : ends_.back().requests; }
 
   // Between operations the schema counts those that are held, and no others.
@@ -237,7 +247,7 @@ class MemoryStage : public HoldingStage {
     });
     ++flushes_;
     ++site_.report[Counter::flushes];
-    forget_held();
+    let_go_of_held();
     agree_on_error(site_.comm, refused_);
   }
 
@@ -288,7 +298,7 @@ class MemoryStage : public HoldingStage {
   Count bytes_ = 0;
   std::optional<Error> refused_;
   std::uint64_t next_ = 0;
-  std::int64_t held_operations_ = 0, flushes_ = 0;
+  std::int64_t held_operations_ = 0, flushes_ = 0, by_others_ = 0;
 };
 
 }  // namespace

@@ -8,9 +8,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 
 #include "base/attempt.h"
 #include "base/descriptor.h"
@@ -53,11 +55,39 @@ void File::tally(Counter counter, std::int64_t n) {
   std::atomic_ref(report_[counter]).fetch_add(n, std::memory_order_relaxed);
 }
 
+namespace {
+
+// Where caches are weak a node may keep a name for about a second after another node has removed
+// the file. What goes to the server by it tells, and is what makes the node forget it.
+bool is_removed(int fd) {
+  struct statx status {};
+  if (::fsync(fd) == 0 &&
+      ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &status) == 0)
+    return false;
+  return errno == ENOENT || errno == ESTALE;
+}
+
+bool is_removed(const std::string& path) {
+  const Descriptor there(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return there.get() >= 0 ? is_removed(there.get()) : errno == ENOENT || errno == ESTALE;
+}
+
+constexpr int most_tries = 100;
+constexpr std::chrono::milliseconds between_tries(20);
+
+}  // namespace
+
 // Its descriptor, or -errno.
 int File::make(const std::string& path, bool exclusive) {
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC);
-  const int fd = fault("open") ? -1 : ::open(path.c_str(), flags, 0666);
-  return fd < 0 ? -errno : fd;
+  for (int tried = 0;; ++tried) {
+    const int fd = fault("open") ? -1 : ::open(path.c_str(), flags, 0666);
+    if (fd >= 0) return fd;
+    const int error = errno;
+    if (error != EEXIST || tried == most_tries || !has_weak_caches() || !is_removed(path))
+      return -error;
+    std::this_thread::sleep_for(between_tries);
+  }
 }
 
 void File::take_made(int made) {
@@ -120,6 +150,14 @@ void File::ensure_open() {
   // A file server may have lent the file to somebody, who gives it back in a moment.
   if (fd_ < 0 && errno == EWOULDBLOCK && ::stat(path_.c_str(), &st) == 0 && S_ISREG(st.st_mode))
     fd_ = ::open(path_.c_str(), flags & ~O_NONBLOCK);
+  for (int tried = 0; has_weak_caches() && fd_ >= 0 && tried < most_tries && is_removed(fd_);
+       ++tried) {
+    ::close(fd_);
+    if (tried > 0) std::this_thread::sleep_for(between_tries);
+    struct statx status {};
+    ::statx(AT_FDCWD, path_.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &status);
+    fd_ = ::open(path_.c_str(), flags);
+  }
   if (fd_ < 0) throw system_error(errno, Errc::eofile, "opening", path_);
   was_open_ = true;
   if (::fstat(fd_, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISFIFO(st.st_mode))) {

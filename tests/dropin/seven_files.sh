@@ -56,3 +56,8 @@ if faulty always pwrite:rank=0:call=3:errno=ENOSPC:from; then exit 1; fi
 test "$(same always)" -ge 7
 test "$(same always)" -lt 14
 grep -q "ncmpi_close" "$directory/always.txt"
+# What the end of the program finds no call can return: it is told, by a rank that knows why.
+mkdir -p "$directory/end"
+FOREBAY_FAULT=pwrite:rank=1:errno=ENOSPC:from FOREBAY_CONFIG=$directory/run.xml LD_PRELOAD=$library \
+  FOREBAY_HINTS="bundle_scheme=balanced;bundle_files=0;ranks_per_node=1" $launch "$program" "$directory/end" 2> "$directory/end.txt"
+grep -q "forebay: bundle history: .*No space left on device" "$directory/end.txt"

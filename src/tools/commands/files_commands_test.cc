@@ -106,6 +106,15 @@ class FilesCommandsTest : public ::testing::Test {
   int status_ = exit_usage;
 };
 
+TEST_F(FilesCommandsTest, info_names_a_directory_as_it_was_given) {
+  auto ds = Dataset::create(Comm(), at("whole"), 5, false,
+                            {{"layout", "chunked"}, {"container", "directory"}});
+  ds->enddef();
+  ds->close();
+  EXPECT_EQ(run({"info", at("whole")}).rfind(at("whole") + "\n", 0), 0U);
+  EXPECT_EQ(nlohmann::json::parse(run({"info", "--json", at("whole")}))["path"], at("whole"));
+}
+
 TEST_F(FilesCommandsTest, ls_shows_one_line_a_variable) {
   const std::string text = run({"ls", at("a.nc")});
   EXPECT_NE(text.find("\nT     float   t=3*, y=30, x=50  -       17.6 KiB       -\n"),

@@ -261,9 +261,10 @@ Json maps_json(const FileMaps& maps) {
           {"metadata_bytes", facts.metadata_bytes}};
 }
 
-Json info_json(const ClassicFile& file) {
+// `path`: as it was given, of a directory without its header.
+Json info_json(const std::string& path, const ClassicFile& file) {
   const Schema& schema = file.schema();
-  Json json = {{"path", file.path()},
+  Json json = {{"path", path},
                {"format", "CDF-" + std::to_string(schema.version)},
                {"file_size", file.file_size()},
                {"expected_size", expected_size(file)}};
@@ -388,7 +389,7 @@ std::string summary_text(const ClassicFile& file) {
     table.add({"note", "the file ends " + with_bytes(missing) +
                            " before its last variable does: never written, or cut short"});
   }
-  return printable(file.path()) + "\n" + table.text();
+  return table.text();
 }
 
 std::string dimensions_text(const Schema& schema) {
@@ -479,9 +480,9 @@ std::string encoded_text(const ClassicFile& file) {
   return any ? "\nencoded slabs\n" + table.text() : "";
 }
 
-std::string info_text(const ClassicFile& file, bool with_attributes) {
+std::string info_text(const std::string& path, const ClassicFile& file, bool with_attributes) {
   const Schema& schema = file.schema();
-  std::string text = summary_text(file);
+  std::string text = printable(path) + "\n" + summary_text(file);
   if (!schema.dims.empty()) text += dimensions_text(schema);
   if (!schema.vars.empty()) text += variables_text(schema, with_attributes);
   if (any_chunks(file)) text += chunked_text(file) + levels_text(file);
@@ -525,9 +526,9 @@ void add_info_command(CLI::App& app, int& status) {
     }
     const ClassicFile file(options->path);
     if (options->json) {
-      print_json(info_json(file));
+      print_json(info_json(options->path, file));
     } else {
-      fmt::print("{}", info_text(file, options->attributes));
+      fmt::print("{}", info_text(options->path, file, options->attributes));
     }
     status = exit_done;
   });
