@@ -62,6 +62,12 @@ class ByteFile {
   /// them may be old.
   virtual bool has_weak_caches() const { return false; }
 
+  /// Local. Grows with each write of this process to the file, by whatever object, and where others
+  /// may have written. Negative: that is not known.
+  virtual std::int64_t changes() const { return -1; }
+  /// Whether it was opened to read only.
+  virtual bool only_reads() const { return false; }
+
   void write_at(Offset offset, std::span<const std::byte> from) {
     iovec piece{const_cast<std::byte*>(from.data()), from.size()};
     write_at(offset, std::span<iovec>(&piece, 1));

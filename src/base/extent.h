@@ -107,8 +107,8 @@ enum class Sharing : std::uint8_t { unknown, alike, apart };
 
 /// What all ranks agree on before they carry extents out together; a transport's to make sense of.
 struct Foreseen {
-  static constexpr std::size_t maxima = 5;  ///< are reduced by max, those behind them by sum
-  std::array<std::int64_t, 7> values{};
+  static constexpr std::size_t maxima = 6;  ///< are reduced by max, those behind them by sum
+  std::array<std::int64_t, 8> values{};
 };
 
 /// Carries extents to and from a file: what a layout knows of a transport.
@@ -127,7 +127,8 @@ class ExtentIo {
   }
   /// Collective. write_all(), or read_all(), where ranks have agreed on what foresee() said, in a
   /// meeting behind which nothing has happened on any rank but what belongs to this. `failed`: why
-  /// this rank passes an empty stream in place of the one it foresaw, which all throw.
+  /// this rank passes an empty stream in place of the one it foresaw, which all throw; where all
+  /// ranks have what they read it is this one's own matter.
   virtual void carry_out_foreseen(ExtentStream& extents, bool writing, const Foreseen& /*agreed*/,
                                   std::optional<Error> failed) {
     if (failed) throw Error(*failed);

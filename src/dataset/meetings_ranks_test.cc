@@ -94,6 +94,123 @@ TEST(MeetingsOfACall, are_three_a_call_between_nodes) {
   }
 }
 
+/// Blocks of one row each, of `width` elements in pieces of `piece`.
+class Blocks {
+ public:
+  static constexpr Count width = 64 << 10, piece = 1 << 10, pieces = width / piece;
+
+  Blocks(const Comm& comm, Dataset& ds) : comm_(comm), ds_(ds) {}
+
+  void write(int time) {
+    std::vector<std::int32_t> values(width);
+    std::iota(values.begin(), values.end(), first(time));
+    execute(0, width, true, values);
+  }
+  /// Meetings that it took.
+  int read(Count n, int time) {
+    std::vector<std::int32_t> found(piece), values(piece);
+    std::iota(values.begin(), values.end(), first(time) + static_cast<std::int32_t>(n * piece));
+    int count = 0;
+    comm_.before_meetings([&] { ++count; });
+    execute(n * piece, piece, false, found);
+    comm_.before_meetings({});
+    EXPECT_EQ(found, values) << n;
+    return count;
+  }
+
+ private:
+  std::int32_t first(int time) const { return 10'000'000 * comm_.rank() + 1'000'000 * time; }
+  void execute(Count from, Count elements, bool write, std::vector<std::int32_t>& values) {
+    std::vector<Request> one(1);
+    one[0].var = 0;
+    one[0].write = write;
+    one[0].selection = Subarray{{comm_.rank(), from}, {1, elements}, {}};
+    one[0].elements = elements;
+    one[0].memory.data = reinterpret_cast<std::byte*>(values.data());
+    one[0].memory.type = Type::int32;
+    ds_.execute(one, true);
+  }
+
+  const Comm& comm_;
+  Dataset& ds_;
+};
+
+// As long as nobody has written: by another object, on one rank only, or elsewhere.
+TEST(MeetingsOfACall, are_one_where_all_ranks_have_read_ahead) {
+  const std::string path = ::testing::TempDir() + "/forebay_meetings_ahead.nc";
+  for (const char* ranks_per_node : {"0", "2"})
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const HintMap hints{{"ranks_per_node", ranks_per_node}};
+      auto ds = Dataset::create(comm, path, 5, false, hints);
+      ds->def_var("v", Type::int32,
+                  std::array{ds->def_dim("y", ranks), ds->def_dim("x", Blocks::width)});
+      ds->enddef();
+      Blocks written(comm, *ds);
+      written.write(0);
+      ds->sync();
+      auto again = Dataset::open(comm, path, false, hints);
+      Blocks old(comm, *again);
+      int met = 0;
+      for (Count n = 0; n < Blocks::pieces; ++n) met += old.read(n, 0);
+      EXPECT_LE(met, Blocks::pieces + Blocks::pieces / 4);
+      const std::int64_t calls = again->report().counters[static_cast<int>(Counter::read_calls)];
+      EXPECT_LE(calls, Blocks::pieces / 4);
+      for (int time = 1; time < 4; ++time)
+        for (Count n = 0; n < Blocks::pieces; ++n) {
+          const bool is_new = n >= Blocks::pieces / 2 + time;
+          if (n == Blocks::pieces / 2 + time) written.write(time);
+          old.read(n, is_new ? time : time - 1);
+        }
+      again->close();
+      ds->close();
+    });
+  std::filesystem::remove(path);
+}
+
+// Which this process does not see: sync() makes ranks read again.
+TEST(MeetingsOfACall, read_what_another_program_has_written_behind_a_sync) {
+  const std::string path = ::testing::TempDir() + "/forebay_meetings_another.nc";
+  run_as_threads(ranks, [&](const Comm& comm) {
+    auto ds = Dataset::create(comm, path, 5, false, {});
+    ds->def_var("v", Type::int32,
+                std::array{ds->def_dim("y", ranks), ds->def_dim("x", Blocks::width)});
+    ds->enddef();
+    Blocks(comm, *ds).write(0);
+    ds->close();
+    for (const bool writable : {false, true}) {
+      ds = Dataset::open(comm, path, writable, {});
+      Blocks blocks(comm, *ds);
+      for (Count n = 0; n < 12; ++n) blocks.read(n, 0);
+      const Offset begin = ds->schema().vars[0].begin;
+      comm.barrier();
+      if (comm.is_root()) {  // all ranks' element 13 pieces on, big-endian
+        std::fstream other(path, std::ios::in | std::ios::out | std::ios::binary);
+        for (int rank = 0; rank < ranks; ++rank) {
+          other.seekp(begin + 4 * (rank * Blocks::width + 13 * Blocks::piece));
+          other.write("\0\0\0\7", 4);
+        }
+      }
+      comm.barrier();
+      ds->sync();
+      std::vector<std::int32_t> found(1);
+      std::vector<Request> one(1);
+      one[0].var = 0;
+      one[0].selection = Subarray{{comm.rank(), 13 * Blocks::piece}, {1, 1}, {}};
+      one[0].elements = 1;
+      one[0].memory.data = reinterpret_cast<std::byte*>(found.data());
+      one[0].memory.type = Type::int32;
+      ds->execute(one, true);
+      EXPECT_EQ(found[0], 7);
+      comm.barrier();
+      ds->close();
+      ds = Dataset::open(comm, path, true, {});
+      Blocks(comm, *ds).write(0);
+      ds->close();
+    }
+  });
+  std::filesystem::remove(path);
+}
+
 // Who writes, who reads and who has nothing is each rank's matter: what they foresaw holds where
 // all go one way.
 TEST(MeetingsOfACall, carry_out_what_ranks_ask_for_each) {

@@ -11,12 +11,14 @@
 #include <chrono>
 #include <climits>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <thread>
 
 #include "base/attempt.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "storage/fault.h"
 
 namespace forebay {
@@ -31,12 +33,29 @@ std::string strip_prefix(const std::string& path) {
   return path;
 }
 
+namespace {
+
+// By the last part of a path: however the folder is called, and whatever else has the same number.
+std::atomic<std::int64_t>& changes_of(const std::string& path) {
+  constinit static std::array<std::atomic<std::int64_t>, 256> all{};
+  const auto name = std::span(path).subspan(path.rfind('/') + 1);
+  return all[hash_of(std::as_bytes(name)) % all.size()];
+}
+
+}  // namespace
+
 File::File(std::string path, bool writable, Rank rank, Report& report)
     : path_(std::move(path)),
       writable_(writable),
       rank_(rank),
       report_(report),
-      times_(StoreTimes::of(path_)) {}
+      times_(StoreTimes::of(path_)),
+      changes_(&changes_of(path_)) {}
+
+void File::moved(std::string path) {
+  path_ = std::move(path);
+  changes_ = &changes_of(path_);
+}
 
 File::~File() {
   if (queue_) queue_->drop(*this);
@@ -82,6 +101,7 @@ int File::make(const std::string& path, bool exclusive) {
   const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (exclusive ? O_EXCL : O_TRUNC);
   for (int tried = 0;; ++tried) {
     const int fd = fault("open") ? -1 : ::open(path.c_str(), flags, 0666);
+    ++*changes_;
     if (fd >= 0) return fd;
     const int error = errno;
     if (error != EEXIST || tried == most_tries || !has_weak_caches() || !is_removed(path))
@@ -217,6 +237,7 @@ bool File::is_regular() {
 }
 
 void File::truncate(Offset size) {
+  ++*changes_;
   if (!drops_ && (fault("truncate") || ::ftruncate(descriptor(), size) != 0))
     throw system_error(errno, Errc::ewrite, "setting the size of", path_);
 }
@@ -272,6 +293,7 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
 
 void File::write_data_at(Offset offset, std::span<const std::byte> from) {
   if (!writes_later()) return write_at(offset, from);
+  ++*changes_;
   ensure_open();  // for the thread
   queue_->add(*this, offset, from);
 }
@@ -312,10 +334,16 @@ void File::settle_latency(Offset offset, Count size) {
 
 void File::share(ClientCaches caches) {
   caches_ = caches;
-  look_again();
+  stale_ = has_weak_caches();
+}
+
+void File::look_again() {
+  ++*changes_;
+  stale_ = has_weak_caches();
 }
 
 void File::note_written() {
+  ++*changes_;
   if (has_weak_caches()) dirty_ = true;
   if (other_) other_->note_written();
 }
@@ -323,7 +351,7 @@ void File::note_written() {
 // If it fails, what was written is still to be brought there.
 void File::meet() {
   if (!has_weak_caches()) return;
-  look_again();
+  stale_ = true;
   if (!dirty_.exchange(false)) return;
   const auto failed = attempt_to([&] {
     ensure_open();
@@ -354,13 +382,14 @@ void File::leave() noexcept {
   if (!has_weak_caches()) return;
   attempt_to([&] {
     if (!writable_ || !was_open_) return;
-    look_again();  // what was only read is kept, too
+    stale_ = true;  // what was only read is kept, too
     refresh();
   });
   attempt_to([&] { close(); });
 }
 
 bool File::release(Offset offset, Count bytes) {
+  ++*changes_;
   return ::fallocate(descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes) == 0;
 }
 

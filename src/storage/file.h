@@ -85,7 +85,8 @@ class File : public ByteFile {
   ClientCaches caches() const { return caches_; }
   /// Local. What was written is brought to the server, and what is read next comes from there.
   void meet();
-  void look_again() { stale_ = has_weak_caches(); }  ///< local: the latter alone
+  /// Local. The latter alone; others may have written anywhere.
+  void look_again();
   /// Local. Bytes were written other than by this object; others are about to be read so.
   void note_written();
   void refresh();
@@ -100,9 +101,12 @@ class File : public ByteFile {
   /// path() where that is not to be found out.
   std::string place_now();
   /// Local. It is opened by that path from here on.
-  void moved(std::string path) { path_ = std::move(path); }
+  void moved(std::string path);
   /// Local. Errc::efile where another file is found by the path; 0: whatever is.
   void expect(std::uint64_t inode) { inode_ = inode; }
+
+  std::int64_t changes() const override { return changes_->load(std::memory_order_relaxed); }
+  bool only_reads() const override { return !writable_; }
 
   bool release(Offset offset, Count bytes) override;
   bool is_linked() override;
@@ -133,6 +137,7 @@ class File : public ByteFile {
   File* other_ = nullptr;
   WriteQueue* queue_ = nullptr;
   std::shared_ptr<StoreTimes> times_;
+  std::atomic<std::int64_t>* changes_;  // of all files of this name
   std::mutex refreshing_;
 };
 

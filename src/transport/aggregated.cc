@@ -31,7 +31,8 @@ AggregatedTransport::AggregatedTransport(const Comm& comm, std::shared_ptr<ByteF
       file_(std::move(file)),
       batches_(options.bulk),
       options_(options),
-      report_(report) {
+      report_(report),
+      ahead_(*file_, options.buffer_limit / 16) {
   visits_.reserve(few_visits);
 }
 
@@ -43,8 +44,22 @@ void AggregatedTransport::write_beside(ExtentStream& extents, Report& report) {
   write_directly(*file_, extents, report, options_.buffer_limit);
 }
 
+// Nobody who has the file open with this rank can write to it, and values of others are seen behind
+// sync().
 void AggregatedTransport::read(ExtentStream& extents) {
+  if (!reads_ahead() || !file_->only_reads() || !is_slow(file_->least_latency(false)))
+    return read_now(extents);
+  ahead_.read(extents, options_.hole_threshold, report_);
+  ahead_.note(extents.summary());
+}
+
+void AggregatedTransport::read_now(ExtentStream& extents) {
   read_directly(*file_, extents, options_.hole_threshold, report_);
+}
+
+// Not where windows are asked for.
+bool AggregatedTransport::reads_ahead() const {
+  return options_.kind == "auto" && options_.planned == nullptr;
 }
 
 std::string AggregatedTransport::reasons() const {
@@ -70,7 +85,8 @@ std::string AggregatedTransport::reasons() const {
 std::optional<Foreseen> AggregatedTransport::foresee(const StreamSummary& mine) const {
   return Foreseen{{mine.empty() ? INT64_MIN : -mine.first, mine.empty() ? INT64_MIN : mine.last,
                    -file_->least_latency(true), -file_->least_latency(false),
-                   file_->has_weak_caches(), mine.bytes, mine.pieces}};
+                   file_->has_weak_caches(), reads_ahead() ? ahead_.need(mine) : ReadAhead::other,
+                   mine.bytes, mine.pieces}};
 }
 
 // What the quickest write of all ranks took: one that is slow by chance does not count.
@@ -150,12 +166,20 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
   file_->learn_latency(false, -all[3]);
   caches_weak_ = all[4] != 0;
   options_.bulk = batches_ || is_slow(-all[writing ? 2 : 3]);
-  if (all[5] == 0) return;
-  const OperationTotal total{-all[0], all[1], all[5], all[6]};
-  if (carried_out_directly(total, node_counts(), options_, writing)) {
+  const auto need = static_cast<ReadAhead::Need>(all[5]);
+  ahead_.agreed(need, writing);
+  if (all[6] == 0) return;
+  const OperationTotal total{-all[0], all[1], all[6], all[7]};
+  if (!writing && need == ReadAhead::nothing) return give_what_is_held(extents);
+  const bool reads_on = !writing && need == ReadAhead::what_follows;
+  if (reads_on ? each_reads_on(total, node_counts(), options_)
+               : carried_out_directly(total, node_counts(), options_, writing)) {
     ++direct_operations_;
     finish_before_direct();
-    directly(extents, writing);
+    attempt_into(failure_, [&] {
+      if (writing) return write(extents);
+      reads_on ? ahead_.read(extents, options_.hole_threshold, report_) : read_now(extents);
+    });
   } else if (may_try_directly(total, node_counts(), options_, writing) && !caches_weak_ &&
              !file_->writes_later()) {  // how long copying takes tells nothing
     by_the_quicker_way(total, extents, writing);
@@ -168,6 +192,7 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
     may_be_behind_ = may_be_behind_ || options_.bulk;
   else
     finish_behind();
+  if (!writing) ahead_.note(extents.summary());
   StepTimer timer(report_, Step::wait);
   const Measured measured = std::exchange(measured_, {});
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - measured.begin;
@@ -178,6 +203,14 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
   if (measured.way)
     measured.way->note_whole(measured.directly, static_cast<double>(all_found[1]) * 1e-9,
                              static_cast<double>(total.bytes));
+}
+
+// What fails here the others need not know: they have theirs.
+void AggregatedTransport::give_what_is_held(ExtentStream& extents) {
+  ++direct_operations_;
+  attempt_into(failure_, [&] { ahead_.give(extents); });
+  if (failure_) throw Error(*failure_).as_own_matter();
+  ahead_.note(extents.summary());
 }
 
 // Ranks may name a file differently; what they know of it has to be the same. What one has known
@@ -216,7 +249,7 @@ void AggregatedTransport::finish_before_direct() {
 }
 
 void AggregatedTransport::directly(ExtentStream& extents, bool writing) {
-  attempt_into(failure_, [&] { writing ? write(extents) : read(extents); });
+  attempt_into(failure_, [&] { writing ? write(extents) : read_now(extents); });
 }
 
 namespace {

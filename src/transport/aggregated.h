@@ -24,6 +24,7 @@
 #include "plan/windows.h"
 #include "transport/aggregation_rules.h"
 #include "transport/quicker_way.h"
+#include "transport/read_ahead.h"
 #include "transport/slots.h"
 #include "transport/stream_between.h"
 #include "transport/transport.h"
@@ -64,6 +65,9 @@ class AggregatedTransport : public Transport {
   void agree_and_carry_out(ExtentStream& extents, bool writing);
   void begin();
   void carry_out(ExtentStream& extents, bool writing, const Foreseen& agreed);
+  bool reads_ahead() const;
+  void read_now(ExtentStream& extents);
+  void give_what_is_held(ExtentStream& extents);
   void set_up(const OperationTotal& total);
   void use_nodes(int ranks_per_node);
   bool one_node() const { return topology_->nodes() == 1; }
@@ -103,6 +107,7 @@ class AggregatedTransport : public Transport {
   bool batches_;              // bulk, however the file answers
   TransportOptions options_;  // bulk: of the operation at hand
   Report& report_;
+  ReadAhead ahead_;
 
   const Topology* topology_ = nullptr;  // once it is needed
   Count window_ = 0;

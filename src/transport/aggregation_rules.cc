@@ -68,6 +68,12 @@ bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
   return piece >= worth_a_call && !reads_alike(total, options);
 }
 
+// Not the same bytes from a store, which one call can serve.
+bool each_reads_on(const OperationTotal& total, const NodeCounts& nodes,
+                   const TransportOptions& options) {
+  return !reads_alike(total, options) || carried_out_directly(total, nodes, options, false);
+}
+
 // Within a node memory is always quicker than a system call for each small piece.
 bool may_try_directly(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, bool write) {

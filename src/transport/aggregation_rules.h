@@ -47,6 +47,10 @@ RingSizes ring_sizes(const NodeCounts& nodes, const TransportOptions& options, C
 bool carried_out_directly(const OperationTotal& total, const NodeCounts& nodes,
                           const TransportOptions& options, bool write);
 
+/// Whether each rank reads for itself, and ahead, where all read one piece behind their last.
+bool each_reads_on(const OperationTotal& total, const NodeCounts& nodes,
+                   const TransportOptions& options);
+
 /// Whether an operation that is not is worth trying both ways (quicker_way.h).
 bool may_try_directly(const OperationTotal& total, const NodeCounts& nodes,
                       const TransportOptions& options, bool write);

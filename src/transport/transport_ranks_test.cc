@@ -545,6 +545,25 @@ TEST_P(TransportRanks, a_failure_anywhere_in_a_try_leaves_the_ranks_together) {
     }
 }
 
+// What all ranks have fails on one alone: nobody waits for it, and it for nobody.
+TEST_P(TransportRanks, a_failure_where_all_have_read_ahead_is_one_ranks_own_matter) {
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
+    constexpr Count piece = 64, own = file_bytes / ranks / 4 * 4;
+    int alone = 0;
+    for (Offset at = 0; at + piece < own; at += piece) {
+      std::vector<std::byte> memory(piece);
+      const bool fails = comm.rank() == 2 && at / piece % 5 == 4;
+      Listed stream({{comm.rank() * own + at, piece, memory.data(), 0, 1}}, fails ? 0 : SIZE_MAX);
+      const auto failed = attempt_to([&] { transport.read_all(stream); });
+      alone += failed && failed->is_own_matter();
+      if (!failed) EXPECT_EQ(memory, std::vector(piece, std::byte{0xEE}));
+      if (!fails) EXPECT_TRUE(!failed || !failed->is_own_matter());
+      if (fails) EXPECT_TRUE(failed);
+    }
+    if (options_.kind == "auto" && comm.rank() == 2) EXPECT_GT(alone, 100);
+  });
+}
+
 // Pieces of any size, in windows of which some are mostly holes.
 // What they foresaw they have agreed on, and so do not meet again before they wait for its pieces.
 TEST_P(TransportRanks, a_rank_that_cannot_do_what_it_foresaw_stops_nobody) {
