@@ -96,10 +96,6 @@ class Slots {
   /// Until the uses of the slot before this one are over.
   void wait_until_empty(const Use& use, const Meanwhile& meanwhile);
 
-  /// Until this one is over.
-  void wait_until_over(const Use& use, const Meanwhile& meanwhile) {
-    wait_until_empty({use.slot, use.generation + 1, use.begin}, meanwhile);
-  }
   /// Puts the pieces of one source, which come in file order and lie within the window, into the
   /// buffer.
   class Placer;

@@ -103,15 +103,7 @@ void WindowWalk::write(std::optional<ExtentReader>& pieces) {
     move_complete_ones();
   }
   wanted_ = visits_.size();
-  if (in_turns_) help_to_the_end();
   settle();
-}
-
-// Or whoever comes last would write alone what fills the ring then: all wait for it anyway.
-void WindowWalk::help_to_the_end() {
-  if (visits_.empty()) return;
-  StepTimer timer(site_.report, Step::wait);
-  site_.slots.wait_until_over(use_at(visits_.size() - 1), meanwhile_);
 }
 
 // Marks run ahead of copies, so that reading overlaps copying; but before a rank waits for a slot

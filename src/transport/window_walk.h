@@ -115,7 +115,6 @@ class WindowWalk {
   void wait_until_free(std::size_t i);
   void wait_until_read(std::size_t i, std::size_t marked);
   void copy(std::size_t i, std::optional<RowReader>& copies);
-  void help_to_the_end();
   void settle();
   template <typename F>
   void move_on_until(F&& done);
