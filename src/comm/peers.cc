@@ -117,6 +117,10 @@ void Peers::wake(std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+void Peers::wake_one(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
 #else
 
 Peers::Peers(const Comm& node) : node_(node) {}
@@ -124,6 +128,7 @@ void Peers::look_after_them(const std::atomic<std::uint32_t>*, std::uint32_t) {}
 void Peers::sleep_on(std::atomic<std::uint32_t>&, std::uint32_t) { ::sched_yield(); }
 void Peers::rest(int, std::atomic<std::uint32_t>*, std::uint32_t, int) { ::sched_yield(); }
 void Peers::wake(std::atomic<std::uint32_t>&) {}
+void Peers::wake_one(std::atomic<std::uint32_t>&) {}
 
 #endif
 

@@ -28,8 +28,9 @@ class Peers {
   /// Where `many` do so at once the moments become as many times longer.
   void rest(int idle, std::atomic<std::uint32_t>* word = nullptr, std::uint32_t seen = 0,
             int many = 1);
-  /// Local. All who sleep on it.
+  /// Local. All who sleep on it, or one of them.
   static void wake(std::atomic<std::uint32_t>& word);
+  static void wake_one(std::atomic<std::uint32_t>& word);
 
  private:
   void look_after_them(const std::atomic<std::uint32_t>* word, std::uint32_t seen);

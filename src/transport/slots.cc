@@ -227,9 +227,13 @@ bool Slots::arrive(const Use& use, int of) {
   return before + 1 == static_cast<std::uint32_t>(of);
 }
 
-// Nobody is woken for it: this rank takes it before it sleeps, if nobody else does.
-void Slots::complete(const Use& use) {
-  control(use.slot).complete.store(use.generation + 1, std::memory_order_release);
+// This rank takes it before it sleeps, if nobody else does, so that nobody has to be woken.
+void Slots::complete(const Use& use, bool wakes) {
+  Control& c = control(use.slot);
+  c.complete.store(use.generation + 1, std::memory_order_release);
+  if (!wakes) return;
+  c.signal.fetch_add(1);
+  if (c.sleepers.load() > 0) Peers::wake_one(c.signal);
 }
 
 bool Slots::take(const Use& use) {

@@ -8,7 +8,7 @@
 //
 //   write:  wait until it is free → place pieces → arrive; the last to arrive writes the window, or
 //           sends it to the node that does, and releases the slot; or it says that the window is
-//           complete, for the one rank that writes all of them
+//           complete, for the one rank that writes all of them, or for whoever waits next
 //   read:   wait until it is free → mark what is needed → arrive; the last to arrive reads, or
 //           asks the node that does, and publishes; all copy out → depart. Or it says that the
 //           window is complete, and whoever waits next takes it, and reads: several at a time
@@ -120,8 +120,9 @@ class Slots {
   void take_turn(int most);
   void end_turn();
 
-  /// By the last to arrive: a rank that looks for such windows may take this one.
-  void complete(const Use& use);
+  /// By the last to arrive: a rank that looks for such windows may take this one. `wakes` one that
+  /// sleeps until the slot is free.
+  void complete(const Use& use, bool wakes);
   /// Whether it is complete and this rank's to move from here on; whether it is anybody's.
   bool take(const Use& use);
   bool is_taken(const Use& use) const;

@@ -139,7 +139,7 @@ TEST_F(SlotsTest, a_complete_window_is_one_ranks_to_read) {
       ring.need(use, use.begin, window);
       EXPECT_FALSE(ring.take(use));
       comm.barrier();
-      if (ring.arrive(use, ranks)) ring.complete(use);
+      if (ring.arrive(use, ranks)) ring.complete(use, false);
       comm.barrier();
       const bool mine = ring.take(use);
       EXPECT_EQ(comm.all_reduce(mine, Reduce::sum), 1);

@@ -831,6 +831,56 @@ TEST(ReadsThroughWindows, tell_all_ranks_what_fails_and_the_timeline_what_they_r
       });
 }
 
+/// A write waits until another one is under way, if there is ever one.
+class Paired : public MemoryFile {
+ public:
+  using MemoryFile::MemoryFile;
+  using MemoryFile::write_at;
+  void write_at(Offset offset, std::span<iovec> pieces) override {
+    ++inside;
+    for (int i = 0; i < 1000 && !side_by_side && !gave_up; ++i) {
+      side_by_side = side_by_side || inside > 1;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    gave_up = !side_by_side;
+    {
+      const std::lock_guard<std::mutex> alone(one_at_a_time_);
+      MemoryFile::write_at(offset, pieces);
+    }
+    --inside;
+  }
+  inline static std::atomic<int> inside = 0;
+  inline static std::atomic<bool> side_by_side = false, gave_up = false;
+
+ private:
+  inline static std::mutex one_at_a_time_;  // all ranks' files are one disk
+};
+
+// Else who came last at one window would be the last at all others.
+TEST(ThroughWindows, ranks_that_wait_write_those_of_several_files_side_by_side) {
+  constexpr Count window = 4096, windows = 40;
+  const auto disk = std::make_shared<MemoryDisk>();
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const PlannedWindows planned{window, [](Count w) { return static_cast<Rank>(w % ranks); }};
+    TransportOptions options;
+    options.kind = "aggregated";
+    options.planned = &planned;
+    Report report;
+    const auto transport =
+        make_transport(comm, std::make_shared<Paired>("paired", disk), options, report);
+    std::vector<std::byte> bytes(windows, std::byte{7});
+    std::vector<Extent> pieces;
+    for (Count w = 0; w < windows; ++w)
+      pieces.push_back({w * window + comm.rank(), 1, &bytes[static_cast<std::size_t>(w)], 0, 1});
+    Listed all(std::move(pieces));
+    transport->write_all(all);
+    transport->close();
+    EXPECT_GE(report[Step::wait], 0) << comm.rank();
+  });
+  EXPECT_TRUE(Paired::side_by_side);
+  EXPECT_EQ(std::count(disk->bytes.begin(), disk->bytes.end(), std::byte{7}), windows * ranks);
+}
+
 /// Each call takes a while.
 class SlowFile : public MemoryFile {
  public:

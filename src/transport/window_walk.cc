@@ -37,7 +37,7 @@ WindowWalk::WindowWalk(const WindowSite& site, const WindowGrid& grid, bool writ
     : site_(site),
       grid_(grid),
       writing_(writing),
-      in_turns_(!writing && site.mailbox == nullptr),
+      in_turns_((!writing || site.by_waiting) && site.mailbox == nullptr),
       leads_(writing && site.by_first && site.topology.leader() == site.rank),
       ahead_(windows_ahead(site)),
       meanwhile_([this] { return progress(); }) {
@@ -183,15 +183,17 @@ void WindowWalk::arrive(std::size_t i) {
   const Slots::Use use = use_at(i);
   if (!site_.slots.arrive(use, who_come(i))) return;
   if (!visit(i).home) return send(i);
-  if (in_turns_ || (writing_ && site_.by_first)) return site_.slots.complete(use);
+  if (in_turns_ || (writing_ && site_.by_first))
+    return site_.slots.complete(use, in_turns_ && writing_);
   writing_ ? site_.write_out(use) : site_.read_in(use);
 }
 
-// Reads, on one node: were it the last to arrive who reads, it would be the last at the next window
-// for that, and read nearly all, while the others wait. Each complete window is read: all who come
-// to it wait for it in the end, and look for it here before they sleep. Writes: the node's first
-// rank looks for all of them until they are written, and does not sleep for long before. Whether
-// there are some left.
+// On one node, reads, and writes of several files: were it the last to arrive who moves a window,
+// it would be the last at the next one for that, and move nearly all, while the others wait. Each
+// complete window is moved: who found it complete looks for it here before it sleeps, and before it
+// goes; so do all who wait. Of one file writes would only wait for its lock. Where calls are slow
+// the node's first rank looks for all of them until they are written, and does not sleep for long
+// before. Whether there are some left.
 bool WindowWalk::move_complete_ones() {
   using Clock = std::chrono::steady_clock;
   for (std::size_t i = untaken_; i < wanted_; ++i) {

@@ -54,6 +54,9 @@ struct WindowSite {
   /// What is written at home the node's first rank writes, whoever comes last: others need not
   /// have opened the files.
   bool by_first = false;
+  /// Windows that follow each other are different files': whoever waits writes one that is
+  /// complete. One node only.
+  bool by_waiting = false;
 };
 
 /// Walks over extents of a read; none where there is no memory for them.
@@ -122,7 +125,7 @@ class WindowWalk {
   WindowGrid grid_;  // the part
   std::span<const Visit> visits_;
   bool writing_;
-  bool in_turns_;                         // who waits reads what is complete
+  bool in_turns_;                         // who waits reads or writes what is complete
   bool leads_;                            // this rank writes what is complete
   std::size_t wanted_ = 0, untaken_ = 0;  // visits before them: it would move; all of them taken
   Step waits_as_ = Step::wait;            // what the time counts as in which this rank waits
