@@ -120,48 +120,72 @@ bool is_alike(const Comm& one, const Comm& other) {
   return one.rank() == other.rank() && one.size() == other.size();
 }
 
+}  // namespace
+
 /// What ranks say of a bundle that they mean a file for, to find out whether it is one and the
 /// same, of all of them: maxima. Rank 0 looks which file it is: names are asked for once.
-struct Meant {
-  static constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-  // Any, not all, id, less the id, twice, the file's number, and weak caches.
-  std::array<std::int64_t, 8> facts{0, 1, 0, 0, 0, least, least, 0};
-  Bundle::Joining joining;  // what this rank needs to add it
+class BundleEntrance::Meant {
+ public:
+  bool said = false;
+  std::string name;
+  Bundle* bundle = nullptr;  // that this rank means, if there is one yet
+  Bundle::Joining joining;   // what this rank needs to add the file
 
-  /// Collective.
-  Meant(const Comm& comm, Bundle* bundle, Dataset& dataset) {
-    std::optional<Error> failed;
+  /// Local.
+  std::span<std::int64_t> say(const Comm& comm, Dataset& dataset) {
+    said = true;
     if (bundle != nullptr)
-      facts = {1, !is_alike(bundle->comm(), comm), bundle->id(), -bundle->id(), 0, least, least};
-    failed = attempt_to([&] {
-      look(dataset.path(), comm.is_root());
-      // A second meeting for each file would be a tenth of a step of many small ones.
-      if (bundle == nullptr || dataset.others() != nullptr) return;
-      joining = bundle->prepare(dataset);
-      facts[7] = joining.file.weak;
-    });
-    agree_on_error(comm, failed, facts, Reduce::max);
-    joining.file.weak = facts[7];
+      facts_ = {1, !is_alike(bundle->comm(), comm), bundle->id(), -bundle->id(), 0, least, least};
+    look(dataset.path(), comm.is_root());
+    // A second meeting for each file would be a tenth of a step of many small ones.
+    if (bundle == nullptr || dataset.others() != nullptr) return facts_;
+    joining = bundle->prepare(dataset);
+    facts_[7] = joining.file.weak;
+    return facts_;
   }
-  bool any() const { return facts[0] != 0; }
-  bool all() const { return facts[1] == 0 && facts[2] == -facts[3]; }
+  std::span<std::int64_t> say_by_name(const Comm& comm, Dataset& dataset) {
+    name = method_value(dataset.method(), "bundle");
+    const Entry* entry = find(name);
+    bundle = entry ? entry->bundle.get() : nullptr;
+    return say(comm, dataset);
+  }
+  /// Collective.
+  template <typename F>
+  void agree(const Comm& comm, F&& say) {
+    agree_on_error(comm, attempt_to(say), facts_, Reduce::max);
+  }
+
+  // From here on maxima of all ranks are known.
+  bool any() const { return facts_[0] != 0; }
+  bool all() const { return facts_[1] == 0 && facts_[2] == -facts_[3]; }
   /// What both openings have waiting would go to the file in any order.
-  bool is_open_twice() const { return facts[4] != 0; }
+  bool is_open_twice() const { return facts_[4] != 0; }
   FileNumber file() const {
-    return {static_cast<std::uint64_t>(facts[5]), static_cast<std::uint64_t>(facts[6])};
+    return {static_cast<std::uint64_t>(facts_[5]), static_cast<std::uint64_t>(facts_[6])};
+  }
+  /// To the bundle that all mean.
+  bool add(Dataset& dataset) {
+    joining.file.weak = facts_[7];
+    return bundle->add(dataset, file(), std::move(joining));
   }
 
  private:
   void look(const std::string& path, bool at_file) {
-    facts[4] = std::any_of(entries().begin(), entries().end(), [&](const auto& one) {
+    facts_[4] = std::any_of(entries().begin(), entries().end(), [&](const auto& one) {
       return one.second.bundle->would_lose(path, at_file);
     });
     if (!at_file) return;
     const FileNumber file = file_number(path);
-    facts[5] = static_cast<std::int64_t>(file.first);
-    facts[6] = static_cast<std::int64_t>(file.second);
+    facts_[5] = static_cast<std::int64_t>(file.first);
+    facts_[6] = static_cast<std::int64_t>(file.second);
   }
+
+  static constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  // Any, not all, id, less the id, twice, the file's number, and weak caches.
+  std::array<std::int64_t, 8> facts_{0, 1, 0, 0, 0, least, least, 0};
 };
+
+namespace {
 
 /// Closes or aborts by `end`, and notes what became of the file for whoever asks for statuses.
 template <typename F>
@@ -239,6 +263,10 @@ int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts&
 
 namespace {
 
+bool may_join(const Dataset& dataset) {
+  return dataset.method().passed_on.contains("bundle") && dataset.writable();
+}
+
 /// Collective. Of a file that nobody waits with.
 void make_at_once(Dataset& dataset) {
   const auto failed = attempt_to([&] { dataset.finish_making(); });
@@ -249,26 +277,32 @@ void make_at_once(Dataset& dataset) {
 
 }  // namespace
 
-void join_bundle(Dataset& dataset) {
-  if (!dataset.method().passed_on.contains("bundle") || !dataset.writable())
-    return make_at_once(dataset);
-  const std::string name = method_value(dataset.method(), "bundle");
+BundleEntrance::BundleEntrance() : meant_(std::make_unique<Meant>()) {}
+BundleEntrance::~BundleEntrance() = default;
+
+std::span<std::int64_t> BundleEntrance::say(Dataset& dataset) {
+  if (!may_join(dataset)) return {};
+  return meant_->say_by_name(dataset.comm(), dataset);
+}
+
+// Behind the meeting nothing takes memory but what does without it, or tells of that.
+void BundleEntrance::join(Dataset& dataset) {
+  if (!may_join(dataset)) return make_at_once(dataset);
+  Meant& meant = *meant_;
   const Comm& comm = dataset.comm();
-  Entry* entry = find(name);
-  Meant meant(comm, entry ? entry->bundle.get() : nullptr, dataset);
-  // Behind a meeting: a sentence that there is no memory for is left out of the report.
+  if (!meant.said) meant.agree(comm, [&] { meant.say_by_name(comm, dataset); });
+  // A sentence that there is no memory for is left out of the report.
   const auto leave_out = [&](auto&& why) {
-    attempt_to([&] { dataset.remark("bundle " + name + ": left out, as " + why()); });
+    attempt_to([&] { dataset.remark("bundle " + meant.name + ": left out, as " + why()); });
     make_at_once(dataset);
   };
   if (meant.is_open_twice())
     return leave_out([] { return std::string("the file is open in a bundle already"); });
-  if (!meant.any()) entry = &make_bundle(comm, name, bundle_options(dataset.method()));
   if (meant.any() && !meant.all())
     return leave_out([] { return std::string("other ranks write that"); });
-  const bool added = meant.any()
-                         ? entry->bundle->add(dataset, meant.file(), std::move(meant.joining))
-                         : entry->bundle->add(dataset, meant.file());
+  const bool added = meant.any() ? meant.add(dataset)
+                                 : make_bundle(comm, meant.name, bundle_options(dataset.method()))
+                                       .bundle->add(dataset, meant.file());
   if (!added)
     leave_out([&] { return "stage " + dataset.method().stage + " keeps what is written"; });
 }
@@ -357,7 +391,9 @@ int open_bundle(const Comm& comm, const std::string& name, const HintMap& hints)
 void add_to_bundle(int number, Dataset& ds) {
   // Who means no bundle takes part: the others learn of it.
   const auto found = entries().find(number);
-  Meant meant(ds.comm(), found != entries().end() ? found->second.bundle.get() : nullptr, ds);
+  BundleEntrance::Meant meant;
+  if (found != entries().end()) meant.bundle = found->second.bundle.get();
+  meant.agree(ds.comm(), [&] { meant.say(ds.comm(), ds); });
   Entry& entry = entry_of(number);
   if (!meant.all())
     throw Error(Errc::einval,
@@ -369,7 +405,7 @@ void add_to_bundle(int number, Dataset& ds) {
     throw Error(Errc::einval, ds.path() + " is in a bundle already",
                 "a file is a member of one bundle, once");
   entry.note_outcomes();
-  if (!entry.bundle->add(ds, meant.file(), std::move(meant.joining))) {
+  if (!meant.add(ds)) {
     entry.apart.push_back(&ds);
     ds.finish_making();
   }

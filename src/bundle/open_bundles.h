@@ -28,12 +28,28 @@ OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool 
 /// mode. Ends in a meeting, behind which nothing fails, or where no such file waits has none at
 /// all.
 int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts& facts);
+/// Whether a closed member of that name waits.
+inline bool any_waits(const OpeningFacts& found) { return found[1] != 0 || found[2] != 0; }
 /// Collective. Both.
 int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes);
 
-/// Collective, ends in a meeting. Makes a new file a member of the bundle that its method names, if
-/// it does.
-void join_bundle(Dataset& dataset);
+/// How a file comes to be a member of the bundle that its method names, if it names one.
+class BundleEntrance {
+ public:
+  BundleEntrance();
+  ~BundleEntrance();
+  /// As Beside has it (dataset/dataset.h): then join() has no meeting of its own, as a rule.
+  std::span<std::int64_t> say(Dataset& dataset);
+  /// Collective, ends in a meeting, or comes behind one.
+  void join(Dataset& dataset);
+  class Meant;
+
+ private:
+  std::unique_ptr<Meant> meant_;
+};
+
+/// Collective. The same of a file that nobody has asked about before.
+inline void join_bundle(Dataset& dataset) { BundleEntrance().join(dataset); }
 
 /// Collective: closes a file, or aborts it, member or not.
 void close_file(std::unique_ptr<Dataset> dataset);

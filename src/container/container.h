@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,8 +59,9 @@ class Container {
   /// Collective. Makes the file, `exclusive`: Errc::eexist where there is one. `made`: this rank
   /// did. `may_be_later`: where the method wants it a thread makes the file, meanwhile.
   /// Returns, the same on all ranks, whether its last step was a meeting, behind which nothing
-  /// fails.
-  virtual bool create(bool exclusive, bool may_be_later, bool& made) = 0;
+  /// fails: then maxima of what `tells`, if it is there, has given each rank came of that, too.
+  using Tells = std::function<std::span<std::int64_t>()>;
+  virtual bool create(bool exclusive, bool may_be_later, bool& made, const Tells& tells) = 0;
   /// Local; the same on all ranks. A thread makes it still: no rank but the one with the thread may
   /// open it.
   virtual bool is_being_made() const { return false; }

@@ -2,8 +2,13 @@
 // define.cc and enddef.cc.
 #include "dataset/dataset.h"
 
+#include <functional>
+#include <mutex>
+#include <utility>
+
 #include "array/placement.h"
 #include "base/attempt.h"
+#include "base/hash.h"
 #include "comm/agree.h"
 #include "container/recognise.h"
 #include "dataset/dataset_staging.h"
@@ -46,10 +51,51 @@ struct Arguments {
   }
 };
 
+}  // namespace
+
+/// What rank 0 has told.
+struct Asked {
+  Arguments arguments;
+  MethodSources sources;
+  std::int64_t hash;
+
+  Asked(Arguments given, MethodSources read)
+      : arguments(std::move(given)), sources(std::move(read)) {
+    const std::string all = arguments.pack() + text_of(sources);
+    hash = static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(all))) >> 1);
+  }
+};
+
+namespace {
+
+/// What this process has been told last.
+class LastAsked {
+ public:
+  std::shared_ptr<const Asked> get() {
+    const std::lock_guard lock(mutex_);
+    return last_;
+  }
+  void set(std::shared_ptr<const Asked> asked) {
+    const std::lock_guard lock(mutex_);
+    last_.swap(asked);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const Asked> last_;
+};
+
+LastAsked& last_asked() {
+  static auto* last = new LastAsked;  // what ends last may make a file yet
+  return *last;
+}
+
 Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
   std::string packed = arguments.pack();
   const MethodSources sources = share_method_sources(comm, &packed);
   if (!comm.is_root()) arguments.unpack(packed);
+  // Without memory for it the next file is told in words again.
+  attempt_to([&] { last_asked().set(std::make_shared<const Asked>(arguments, sources)); });
   return choose_method(path, arguments.hints, sources);
 }
 
@@ -61,8 +107,15 @@ std::string look_at(const Comm& comm, const std::string& path) {
 }
 
 /// Rank 0 looks.
-bool may_have_logs(const Comm& comm, const std::string& path) {
-  return comm.is_root() && has_leftover_logs(path);
+bool may_have_logs(bool is_root, const std::string& path) {
+  return is_root && has_leftover_logs(path);
+}
+
+Arguments to_create(bool is_root, const std::string& path, int version, bool no_clobber,
+                    const HintMap& hints) {
+  Arguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
+  arguments.logs = !no_clobber && may_have_logs(is_root, strip_prefix(path));
+  return arguments;
 }
 
 /// A file is what it is, whatever hints say: they are for those that are created. What no container
@@ -108,24 +161,42 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
                                          bool no_clobber, const HintMap& hints, bool may_be_later,
                                          const Met* met) {
   return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool& made) {
-    Arguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
-    arguments.logs = !no_clobber && may_have_logs(comm, strip_prefix(path));
-    Method method = shared_method(comm, path, arguments);
+    Arguments arguments;
+    Method method;
+    if (met && met->asked) {
+      arguments = met->asked->arguments;
+      method = choose_method(path, arguments.hints, met->asked->sources);
+    } else {
+      arguments = to_create(comm.is_root(), path, version, no_clobber, hints);
+      method = shared_method(comm, path, arguments);
+    }
+    const Beside* const beside = met && met->beside ? &met->beside : nullptr;
     return begin_new(ds, comm, path, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
-                     std::move(method), arguments.logs, may_be_later, made);
+                     std::move(method), arguments.logs, may_be_later, made, beside);
   });
 }
+
+std::shared_ptr<const Asked> Dataset::ask_to_create(const std::string& path, int version,
+                                                    bool no_clobber, const HintMap& hints) {
+  return std::make_shared<const Asked>(to_create(true, path, version, no_clobber, hints),
+                                       read_method_sources());
+}
+
+std::shared_ptr<const Asked> Dataset::asked_last() { return last_asked().get(); }
+
+std::int64_t Dataset::hash_of_asked(const Asked& asked) { return asked.hash; }
 
 std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
                                             bool no_clobber, const Method& method) {
   return start(comm, nullptr, [&](std::unique_ptr<Dataset>& ds, bool& made) {
-    return begin_new(ds, comm, path, version, no_clobber, method, !no_clobber, false, made);
+    return begin_new(ds, comm, path, version, no_clobber, method, !no_clobber, false, made,
+                     nullptr);
   });
 }
 
 bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
                         int version, bool exclusive, Method method, bool logs, bool may_be_later,
-                        bool& made) {
+                        bool& made, const Beside* beside) {
   check_netcdf_layouts(path, method);
   ds.reset(new Dataset(comm, strip_prefix(path), std::move(method)));
   ds->schema_.version = version;
@@ -134,7 +205,10 @@ bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const st
   ds->use_container();
   const bool stage_first = ds->stage_entry().is_local;
   if (stage_first) ds->start_staging();
-  const bool has_met = ds->container_->create(exclusive, may_be_later, made);
+  // What comes behind the file's meeting would have one of its own.
+  std::function<std::span<std::int64_t>()> tells;
+  if (beside && stage_first && !exclusive) tells = [&] { return (*beside)(*ds); };
+  const bool has_met = ds->container_->create(exclusive, may_be_later, made, tells);
   // An exclusive creation tells that what logs there are belong to a file that was removed.
   if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
   if (!stage_first) ds->start_staging();
@@ -145,7 +219,7 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
                                        const HintMap& hints, const Met* met) {
   return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool&) {
     const std::string file = strip_prefix(path);
-    Arguments arguments{hints, writable, look_at(comm, file), may_have_logs(comm, file)};
+    Arguments arguments{hints, writable, look_at(comm, file), may_have_logs(comm.is_root(), file)};
     Method method = shared_method(comm, path, arguments);
     begin_old(ds, comm, path, arguments.flag != 0, std::move(method), arguments.found,
               arguments.logs);

@@ -62,9 +62,20 @@ struct WaitingFacts {
   bool numrecs_changed = false;
 };
 
+class Dataset;
+
+/// What rank 0 asks for as it creates a file: its arguments, environment and configuration.
+struct Asked;
+/// Local, on all ranks or on none: a few values, of which a meeting makes maxima, of a file that
+/// this rank has ready, rank 0 once it is made. What it throws on one rank all throw.
+using Beside = std::function<std::span<std::int64_t>(Dataset& file)>;
+
 /// Ranks have met, and nothing has failed since but this: they need not meet before they begin.
 struct Met {
   std::optional<Error> failed = std::nullopt;
+  std::shared_ptr<const Asked> asked = nullptr;  ///< known to all: rank 0 need not tell it
+  /// Of a file that is created: goes into the meeting that tells of it, if it is called at all.
+  Beside beside = {};
 };
 
 class Dataset {
@@ -77,6 +88,12 @@ class Dataset {
   static std::unique_ptr<Dataset> create(Comm comm, const std::string& path, int version,
                                          bool no_clobber, const HintMap& hints,
                                          bool may_be_later = false, const Met* met = nullptr);
+  /// Local, on rank 0: what create() would tell the others; and what a rank was told last, or null.
+  /// Programs ask for the same again and again: where all have the same hash nothing need be told.
+  static std::shared_ptr<const Asked> ask_to_create(const std::string& path, int version,
+                                                    bool no_clobber, const HintMap& hints);
+  static std::shared_ptr<const Asked> asked_last();
+  static std::int64_t hash_of_asked(const Asked& asked);  ///< not negative
   /// Collective. Opens an existing file in collective data mode.
   static std::unique_ptr<Dataset> open(Comm comm, const std::string& path, bool writable,
                                        const HintMap& hints, const Met* met = nullptr);
@@ -315,7 +332,7 @@ class Dataset {
   static std::unique_ptr<Dataset> start(const Comm& comm, const Met* met, F&& begin);
   static bool begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
                         int version, bool exclusive, Method method, bool logs, bool may_be_later,
-                        bool& made);
+                        bool& made, const Beside* beside);
   static void begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const std::string& path,
                         bool writable, Method method, const std::string& found, bool logs);
 

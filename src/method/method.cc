@@ -352,6 +352,15 @@ MethodSources share_method_sources(const Comm& comm, std::string* beside,
   return sources;
 }
 
+std::string text_of(const MethodSources& sources) {
+  std::string all = {sources.safe_mode ? '1' : '0', sources.strict_start ? '1' : '0'};
+  for (const std::string* text :
+       {&sources.config_name, &sources.config_error, &sources.pnetcdf_hints, &sources.forebay_hints,
+        &sources.report, &sources.config_text})
+    all += std::to_string(text->size()) + ':' + *text;
+  return all;
+}
+
 namespace {
 
 Method choose(const std::string& path, const HintMap& api_hints, const MethodSources& sources,

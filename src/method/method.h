@@ -146,6 +146,9 @@ MethodSources read_method_sources(const std::string& otherwise = {});
 MethodSources share_method_sources(const Comm& comm, std::string* beside = nullptr,
                                    const std::string& otherwise = {});
 
+/// All of it as one text, equal for equal ones.
+std::string text_of(const MethodSources& sources);
+
 /// Chooses the method for the file `path`. Local and deterministic: equal arguments give equal
 /// results and equal errors. A key or value that makes no sense in FOREBAY_HINTS or the XML file
 /// throws Errc::einval with file, line, and what would be accepted; what the design knows but this

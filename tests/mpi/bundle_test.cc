@@ -14,6 +14,20 @@
 
 using namespace forebay_test;
 
+// Of the library, where ranks are on nodes of their own, so that they meet by messages.
+static int meetings = 0;
+
+extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm) {
+  ++meetings;
+  return PMPI_Allreduce(from, to, count, type, op, comm);
+}
+
+extern "C" int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  ++meetings;
+  return PMPI_Bcast(data, count, type, root, comm);
+}
+
 namespace {
 
 constexpr int width = 12;
@@ -71,6 +85,84 @@ std::string plan_of(int id) {
   EXPECT_GT(needed, 0);
   plan.resize(static_cast<std::size_t>(std::max<int64_t>(needed, 1) - 1));
   return plan;
+}
+
+template <typename F>
+int meetings_in(F&& f) {
+  meetings = 0;
+  f();
+  return meetings;
+}
+
+// Of all that ranks tell each other: who has an unused communicator, that all know what rank 0 asks
+// for, and what is there; then that the file is made, and is a member.
+TEST(BundleMeetings, are_two_to_create_a_member_and_none_to_close_it) {
+  if (world.size == 1) return;
+  for (const std::string kind : {"", "later"}) {
+    Hints hints{{"bundle", "meetings" + kind}, {"bundle_files", "5"}, {"ranks_per_node", "1"}};
+    if (!kind.empty()) hints.emplace_back("bundle_create", kind);
+    for (int time = 0; time < 5; ++time) {
+      File file;
+      const std::string name = kind + std::to_string(time) + ".nc";
+      const int create_ = meetings_in([&] { file = create(name, hints); });
+      const int define_ = meetings_in([&] { define(file); });
+      const int put_ = meetings_in([&] { put(file, 0); });
+      const int close_ = meetings_in([&] { EXPECT_OK(ncmpi_close(file.id)); });
+      // The first makes the bundle, the second what the next ones find; the last close writes it.
+      if (time < 2 || time == 4) continue;
+      EXPECT_EQ(create_, 2) << kind;
+      EXPECT_EQ(define_, 1) << kind;
+      EXPECT_EQ(put_, 1) << kind;
+      EXPECT_EQ(close_, 0) << kind;
+    }
+  }
+  // Not before: readers find out who shares a node, and leave a place to meet in.
+  for (const std::string kind : {"", "later"})
+    for (int time = 0; time < 5; ++time)
+      expect_whole(world.path(kind + std::to_string(time) + ".nc"), 1);
+}
+
+std::string hint_in_force(int id, const char* key) {
+  MPI_Info info = MPI_INFO_NULL;
+  EXPECT_OK(ncmpi_inq_file_info(id, &info));
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+  MPI_Info_free(&info);
+  return value;
+}
+
+// Whatever the others gave, and had been told before.
+TEST(BundleMeetings, give_all_ranks_what_the_first_asks_for) {
+  const char* const asked[][2] = {{"512", "512"},  {"512", "1024"}, {"1024", "1024"},
+                                  {"512", "1024"}, {"1024", "512"}, {"1024", "512"}};
+  for (const auto& [first, others] : asked) {
+    const char* const mine = world.rank == 0 ? first : others;
+    for (const char* bundle : {"asked", ""}) {
+      Hints hints{{"nc_header_align_size", mine}};
+      if (*bundle) hints.emplace_back("bundle", bundle);
+      File file = create("asked.nc", hints);
+      define(file);
+      EXPECT_EQ(hint_in_force(file.id, "nc_header_align_size"), first);
+      put(file, 0);
+      EXPECT_OK(ncmpi_close(file.id));
+      expect_whole(file.path, 1);
+    }
+  }
+}
+
+// Though all know what is asked for.
+TEST(BundleMeetings, leave_the_old_file_where_an_argument_is_wrong_on_one_rank) {
+  File file = create("old.nc");
+  define(file);
+  put(file, 0);
+  EXPECT_OK(ncmpi_close(file.id));
+  Info info({});
+  int id = -1;
+  EXPECT_NE(ncmpi_create(MPI_COMM_WORLD, file.path.c_str(), NC_64BIT_DATA, info,
+                         world.rank == world.size - 1 ? nullptr : &id),
+            NC_NOERR);
+  expect_whole(file.path, 1);
 }
 
 TEST(BundleCalls, files_wait_and_are_closed_together) {

@@ -1,13 +1,16 @@
 // Files: IDs, create, open, modes, close.
 #include "api/pnetcdf/files.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "api/pnetcdf/interface.h"
@@ -131,32 +134,68 @@ int version_of(int cmode) {
   }
 }
 
+/// What a rank tells before a file is opened or created: what it knows of it, and the hash of what
+/// rank 0 asks for, which the others compare with what they were told last.
+struct Told {
+  static constexpr std::size_t opening = std::tuple_size_v<OpeningFacts>;
+  std::array<std::int64_t, opening + 2> facts{};  // maxima
+  std::shared_ptr<const Asked> asked;
+
+  void look(const OpeningFacts& found, std::shared_ptr<const Asked> known) {
+    asked = std::move(known);
+    std::copy(found.begin(), found.end(), facts.begin());
+    // Who knows of nothing is equal to nobody.
+    constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+    facts[opening] = asked ? Dataset::hash_of_asked(*asked) : none;
+    facts[opening + 1] = asked ? -facts[opening] : none;
+  }
+  OpeningFacts found() const {
+    OpeningFacts found{};
+    std::copy_n(facts.begin(), opening, found.begin());
+    return found;
+  }
+  bool is_known() const { return facts[opening] == -facts[opening + 1] && !any_waits(found()); }
+};
+
 /// Opens or creates: rank 0's mode counts, and a rank that gave another gets `differ` for it; in
 /// safe mode all ranks get it. Arguments that are wrong on one rank all are told of by `make`.
+/// `ask`, on rank 0: what it asks for, where that may be known already.
 template <typename Make>
 int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp, int differ,
+               const std::function<std::shared_ptr<const Asked>(const std::string& path)>& ask,
                Make&& make) {
   return guard([&]() -> int {
-    OpeningFacts facts{};
+    Told told;
+    std::optional<Files::Place> place;
+    std::optional<Error> wrong;
+    std::string name;
+    std::optional<BundleEntrance> entrance;
     const auto look = [&](bool is_root) {
-      facts = look_before_opening(is_root, path, mode, makes);
-    };
-    const Comm comm = make_comm(mpi, facts, std::cref(look));  // which takes no memory
-    std::int64_t code = NC_NOERR;
-    const auto failed = up_to_meeting(comm, [&] {
-      const int root_mode = agree_before_opening(comm, path, facts);
-      if (ncidp != nullptr) *ncidp = -1;
-      std::optional<Files::Place> place;
-      std::string name;
-      auto wrong = attempt_to([&] {
+      const OpeningFacts found = look_before_opening(is_root, path, mode, makes);
+      std::shared_ptr<const Asked> known;
+      wrong = attempt_to([&] {
         place.emplace(files());
         if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
         if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
         name = path;
+        entrance.emplace();
       });
-      std::unique_ptr<Dataset> ds =
-          make(comm, name, root_mode, Met{std::move(wrong)});  // ends in a meeting
-      join_bundle(*ds);
+      // What is wrong is told in words, before anything is made.
+      if (!wrong && ask) attempt_to([&] { known = is_root ? ask(name) : Dataset::asked_last(); });
+      told.look(found, std::move(known));
+    };
+    const Comm comm = make_comm(mpi, told.facts, std::cref(look));  // which takes no memory
+    std::int64_t code = NC_NOERR;
+    const auto failed = up_to_meeting(comm, [&] {
+      const int root_mode = agree_before_opening(comm, path, told.found());
+      if (ncidp != nullptr) *ncidp = -1;
+      Met met{std::move(wrong)};
+      met.beside = [&](Dataset& file) { return entrance->say(file); };
+      if (told.is_known()) met.asked = std::move(told.asked);
+      // Takes part in what the others do if this rank has failed: nothing does so ahead of it. Ends
+      // in a meeting.
+      std::unique_ptr<Dataset> ds = make(comm, name, root_mode, std::move(met));
+      entrance->join(*ds);
       code = root_mode == mode ? NC_NOERR : differ;
       if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);
       *ncidp = place->fill(std::move(ds));
@@ -207,21 +246,26 @@ using namespace forebay;
 using namespace forebay::pnetcdf;
 
 int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int* ncidp) {
+  const auto ask = [&](const std::string& name) {
+    return Dataset::ask_to_create(name, version_of(cmode), (cmode & NC_NOCLOBBER) != 0,
+                                  hints_of(info));
+  };
   return start_file(comm, path, cmode, (cmode & NC_NOCLOBBER) == 0, ncidp, NC_EMULTIDEFINE_CMODE,
-                    [&](const Comm& c, const std::string& name, int mode, Met met) {
+                    ask, [&](const Comm& c, const std::string& name, int mode, Met met) {
                       int version = 0;
                       HintMap hints;
-                      attempt_into(met.failed, [&] {
+                      const auto take = [&] {
                         version = version_of(mode);
                         hints = hints_of(info);
-                      });
+                      };
+                      if (!met.asked) attempt_into(met.failed, take);
                       return Dataset::create(c, name, version, (mode & NC_NOCLOBBER) != 0, hints,
                                              true, &met);
                     });
 }
 
 int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* ncidp) {
-  return start_file(comm, path, omode, false, ncidp, NC_EMULTIDEFINE_OMODE,
+  return start_file(comm, path, omode, false, ncidp, NC_EMULTIDEFINE_OMODE, {},
                     [&](const Comm& c, const std::string& name, int mode, Met met) {
                       HintMap hints;
                       attempt_into(met.failed, [&] {

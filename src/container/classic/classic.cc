@@ -11,6 +11,7 @@
 #include "base/attempt.h"
 #include "base/hash.h"
 #include "comm/agree.h"
+#include "comm/backend.h"
 #include "storage/directory.h"
 #include "storage/stripes.h"
 #include "transport/direct_io.h"
@@ -183,30 +184,37 @@ void ClassicContainer::meet() {
 
 // All ranks cut the file alike: as rank 0 is told. So is a file of one rank, where variables begin
 // at stripes as in anybody's.
-void ClassicContainer::find_stripes(bool makes, const std::function<bool()>& on_root) {
+void ClassicContainer::find_stripes(bool makes, const std::function<bool()>& on_root,
+                                    const Tells& tells) {
   Method& method = site_.method;
   const bool is_told = method.striping_unit > 0;
-  std::array<std::int64_t, 5> found{};
+  constexpr std::size_t own = 5;
+  std::array<std::int64_t, Meeting::room> found{};
+  std::span<std::int64_t> told;
   const auto failed = attempt_to([&] {
     const auto folder_name = std::span(site_.path).first(site_.path.rfind('/') + 1);
     found[3] = static_cast<std::int64_t>(hash_of(std::as_bytes(folder_name)));
     found[4] = ~found[3];
-    if (!comm_.is_root()) return;
-    StoreTimes& folder = file_.folder();
-    if (on_root()) {
-      found[0] = is_told ? 0 : folder.stripe_unit.load();
-      found[1] = folder.stripe_count;
-      found[2] = 1;
-    } else if (!is_told) {
-      const Stripes stripes = stripes_of(file_.descriptor());
-      found[0] = stripes.unit;
-      found[1] = stripes.count;
-      if (!makes) return;  // an old file's tell nothing of what the folder's new ones have
-      folder.stripe_count = stripes.count;
-      folder.stripe_unit = stripes.unit;
+    if (comm_.is_root()) {
+      StoreTimes& folder = file_.folder();
+      if (on_root()) {
+        found[0] = is_told ? 0 : folder.stripe_unit.load();
+        found[1] = folder.stripe_count;
+        found[2] = 1;
+      } else if (!is_told) {
+        const Stripes stripes = stripes_of(file_.descriptor());
+        found[0] = stripes.unit;
+        found[1] = stripes.count;
+        // An old file's tell nothing of what the folder's new ones have.
+        if (makes) folder.stripe_count = stripes.count;
+        if (makes) folder.stripe_unit = stripes.unit;
+      }
     }
+    if (tells) told = tells();
+    std::copy(told.begin(), told.end(), found.begin() + own);
   });
-  agree_on_error(comm_, failed, found, Reduce::max);
+  agree_on_error(comm_, failed, std::span(found).first(own + told.size()), Reduce::max);
+  std::copy_n(found.begin() + own, told.size(), told.begin());
   being_made_ = found[2] != 0;
   named_alike_ = found[3] == ~found[4];
   if (found[0] == 0) return;
@@ -246,12 +254,12 @@ FileNumber ClassicContainer::wait_until_made() {
 
 // What may fail on any rank comes before the file is there, where a transport allows it: so that
 // all know by the meeting that tells of the file.
-bool ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
+bool ClassicContainer::create(bool exclusive, bool may_be_later, bool& made, const Tells& tells) {
   share_file();
   const auto* transport = find_part<TransportEntry>(site_.method.transport);
   const bool engine_first = transport != nullptr && transport->is_made_locally;
   if (engine_first) make_engine();
-  find_stripes(true, [&] {
+  const auto make = [&] {
     StepTimer timer(site_.report, Step::define);
     if (may_be_later && !exclusive && create_later()) return made = true;
     if (!exclusive && directory::is_ours(site_.path)) remove_whole(site_.path);
@@ -260,7 +268,8 @@ bool ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
     made = true;
     remove_beside(site_.path, before);
     return false;
-  });
+  };
+  find_stripes(true, make, engine_first ? tells : Tells());
   if (!engine_first) make_engine();
   return engine_first;
 }
@@ -268,7 +277,7 @@ bool ClassicContainer::create(bool exclusive, bool may_be_later, bool& made) {
 void ClassicContainer::open() {
   share_file();
   read_header();
-  find_stripes(false, [] { return false; });
+  find_stripes(false, [] { return false; }, {});
   make_engine();
   for (const LayoutEntry* layout : part_layouts()) {
     if (!layout->in_classic.is_in(schema_)) continue;

@@ -23,7 +23,7 @@ class ClassicContainer : public Container {
   explicit ClassicContainer(const ContainerSite& site);
   ~ClassicContainer() override;
 
-  bool create(bool exclusive, bool may_be_later, bool& made) override;
+  bool create(bool exclusive, bool may_be_later, bool& made, const Tells& tells) override;
   bool is_being_made() const override { return being_made_; }
   FileNumber wait_until_made() override;
   void made() override { being_made_ = false; }
@@ -96,7 +96,7 @@ class ClassicContainer : public Container {
   bool create_later();
   void meet();
   // Which rank 0 does before; true: a thread does it. Its last step is a meeting.
-  void find_stripes(bool makes, const std::function<bool()>& on_root);
+  void find_stripes(bool makes, const std::function<bool()>& on_root, const Tells& tells);
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
   static std::vector<const LayoutEntry*> part_layouts();  // that may be part of a classic file

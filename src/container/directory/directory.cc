@@ -29,10 +29,10 @@ class DirectoryContainer : private HeaderPath, public ClassicContainer {
         comm_(site.comm),
         folder_(site.path) {}
 
-  bool create(bool exclusive, bool, bool& made) override {
+  bool create(bool exclusive, bool, bool& made, const Tells&) override {
     bool replaces = false;  // on rank 0
     by_root(comm_, [&] { replaces = make_folder(exclusive, made); });
-    ClassicContainer::create(exclusive, false, made);
+    ClassicContainer::create(exclusive, false, made, {});
     // Not before: where that fails the old file is whole.
     if (replaces) directory::remove_data(folder_);
     return false;
