@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "array/type.h"
@@ -49,35 +50,34 @@ enum class Type : std::uint8_t {
 /// extents of the bytes that they made.
 enum class Form : std::uint8_t { bp4, bp3, adios1 };
 
+/// Types of the same form here and in the engine.
+inline constexpr std::pair<Type, forebay::Type> same_forms[] = {
+    {Type::int8, forebay::Type::byte},       {Type::int16, forebay::Type::int16},
+    {Type::int32, forebay::Type::int32},     {Type::int64, forebay::Type::int64},
+    {Type::float32, forebay::Type::float32}, {Type::float64, forebay::Type::float64},
+    {Type::uint8, forebay::Type::uint8},     {Type::uint16, forebay::Type::uint16},
+    {Type::uint32, forebay::Type::uint32},   {Type::uint64, forebay::Type::uint64},
+    {Type::chr, forebay::Type::chr}};
+
+/// The engine's type of the same form, or none (complex, strings, long double).
+constexpr forebay::Type to_engine(Type type) {
+  for (const auto& [here, engine] : same_forms)
+    if (here == type) return engine;
+  return forebay::Type::none;
+}
+
+/// The type of the same form as one of the engine.
+constexpr Type from_engine(forebay::Type type) {
+  for (const auto& [here, engine] : same_forms)
+    if (engine == type) return here;
+  return Type::chr;
+}
+
 /// Calls f(T{}) with C++'s type of numbers and characters, and returns whether it did.
 template <typename F>
 constexpr bool with_number(Type type, F&& f) {
-  switch (type) {
-    case Type::int8:
-      return f(std::int8_t{}), true;
-    case Type::int16:
-      return f(std::int16_t{}), true;
-    case Type::int32:
-      return f(std::int32_t{}), true;
-    case Type::int64:
-      return f(std::int64_t{}), true;
-    case Type::uint8:
-      return f(std::uint8_t{}), true;
-    case Type::uint16:
-      return f(std::uint16_t{}), true;
-    case Type::uint32:
-      return f(std::uint32_t{}), true;
-    case Type::uint64:
-      return f(std::uint64_t{}), true;
-    case Type::float32:
-      return f(float{}), true;
-    case Type::float64:
-      return f(double{}), true;
-    case Type::chr:
-      return f(char{}), true;
-    default:
-      return false;
-  }
+  if (type == Type::chr) return f(char{}), true;
+  return forebay::with_number(to_engine(type), std::forward<F>(f));
 }
 
 /// Bytes of an element; 0 for strings, and for numbers that are no type.
@@ -90,21 +90,6 @@ constexpr Count size_of(Type type) {
 }
 
 constexpr bool is_complex(Type type) { return type == Type::complex64 || type == Type::complex128; }
-
-/// The engine's type of the same form, or none (complex, strings, long double).
-constexpr forebay::Type to_engine(Type type) {
-  forebay::Type engine = forebay::Type::none;
-  with_number(type, [&](auto zero) { engine = type_of<decltype(zero)>(); });
-  return engine;
-}
-
-/// The type of the same form as one of the engine.
-constexpr Type from_engine(forebay::Type type) {
-  for (const Type its : {Type::int8, Type::int16, Type::int32, Type::int64, Type::float32,
-                         Type::float64, Type::uint8, Type::uint16, Type::uint32, Type::uint64})
-    if (to_engine(its) == type) return its;
-  return Type::chr;
-}
 
 // Extents of the global shape that are no extents, as they stand in the file.
 inline constexpr Count joined = -2;       ///< ranks' blocks follow one another along this dimension

@@ -175,13 +175,6 @@ Rank BundlePlan::owner(std::size_t file, Count unit, Count units) const {
   return to.first + static_cast<Rank>(Wide{unit} * to.ranks / units);
 }
 
-Rank BundlePlan::gatherer(std::size_t file, Rank sender) const {
-  const BundleGroup& to = group(file);
-  // Ranks outside, counted on from the group's end.
-  const int outside = sender >= to.first ? sender - to.ranks : sender;
-  return to.first + outside % to.ranks;
-}
-
 std::string BundlePlan::text() const {
   std::string text = "scheme " + std::string(name_of(scheme)) + ", " + std::to_string(ranks) +
                      " ranks, " + std::to_string(ranks_per_node) + " a node\n";

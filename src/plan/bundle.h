@@ -67,9 +67,6 @@ struct BundlePlan {
   Rank root(std::size_t file) const { return group(file).first; }
   /// Who has unit `unit` of `units`, in whole; of ips: who puts it together. 0 <= unit < units.
   Rank owner(std::size_t file, Count unit, Count units) const;
-  /// Of ips: the member that `sender`, outside the file's group, sends its part of each unit to.
-  /// Members keep theirs.
-  Rank gatherer(std::size_t file, Rank sender) const;
   /// One line a file.
   std::string text() const;
 

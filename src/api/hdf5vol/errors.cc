@@ -2,7 +2,15 @@
 
 #include <new>
 
-namespace forebay::vol {
+#include "hdf5/id.h"
+
+namespace forebay {
+
+void throw_hdf5(std::string_view what) {
+  throw Error(Errc::ehdferr, "HDF5: " + std::string(what) + " failed", "its error stack says why");
+}
+
+namespace vol {
 namespace {
 
 struct ErrorClass {
@@ -76,4 +84,5 @@ void push_current_exception(const Where& where) noexcept {
   }
 }
 
-}  // namespace forebay::vol
+}  // namespace vol
+}  // namespace forebay

@@ -11,6 +11,7 @@
 #include "api/hdf5vol/logged_copy.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 namespace {
@@ -21,12 +22,12 @@ void set_extents_below(const UnderObject& dataset, const std::vector<hsize_t>& s
   args.args.set_extent.size = size.data();
   if (H5VLdataset_specific(dataset.object, dataset.connector, &args, H5P_DATASET_XFER_DEFAULT,
                            nullptr) < 0)
-    throw Error(Errc::ehdferr, "HDF5: setting a dataset's extents failed");
+    throw_hdf5("setting a dataset's extents");
 }
 
 /// Whether the dataset below can take values, which it can if it was made with compact=close.
 bool takes_values(const UnderObject& dataset) {
-  const Hid space = space_of(dataset);
+  const Hdf5Id space = space_of(dataset);
   return H5Sget_simple_extent_type(space) == H5S_SIMPLE && !is_external(dataset);
 }
 
@@ -41,8 +42,8 @@ void for_each_stand_in(const UnderObject& root,
 
 }  // namespace
 
-Hid compactable_space(hid_t space, hid_t dcpl) {
-  Hid copy = owned_space(H5Scopy(space));
+Hdf5Id compactable_space(hid_t space, hid_t dcpl) {
+  Hdf5Id copy = owned_space(H5Scopy(space));
   if (H5Pget_layout(dcpl) != H5D_CHUNKED) return copy;
   // The extents come at the end: until then there are no chunks to allocate and fill.
   std::vector<hsize_t> extents(H5S_MAX_RANK), maximum(H5S_MAX_RANK);
@@ -53,8 +54,8 @@ Hid compactable_space(hid_t space, hid_t dcpl) {
   return copy;
 }
 
-Hid compactable_properties(hid_t dcpl) {
-  Hid copy = owned_list(H5Pcopy(dcpl));
+Hdf5Id compactable_properties(hid_t dcpl) {
+  Hdf5Id copy = owned_list(H5Pcopy(dcpl));
   // Every element is written in the end.
   if (H5Pget_layout(dcpl) == H5D_CONTIGUOUS)
     checked(H5Pset_fill_time(copy, H5D_FILL_TIME_NEVER), "choosing a fill time");
@@ -63,7 +64,7 @@ Hid compactable_properties(hid_t dcpl) {
 
 /// Collective. Writes the values of one dataset into itself.
 void LoggedHooks::compact_dataset(const UnderObject& dataset, const StoredDataset& stored) {
-  const Hid type = type_of(dataset);
+  const Hdf5Id type = type_of(dataset);
   const auto state = adopt(stored, type);
   const auto& extents = state->extents();
   const std::vector<hsize_t> size(extents.begin(), extents.end());

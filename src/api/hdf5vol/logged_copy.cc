@@ -76,7 +76,7 @@ void LoggedHooks::object_copied(const ObjectCopy& copy) {
     if (dataset.type != H5I_DATASET) return;
     auto stored = read_stored(dataset, copy.dxpl);
     if (!stored) return;
-    const Hid type = type_of(dataset);
+    const Hdf5Id type = type_of(dataset);
     const auto original = source->adopt(*stored, type);
     stored->id = new_id();
     stored->extents = original->extents();

@@ -9,6 +9,7 @@
 #include "api/hdf5vol/mpio.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 namespace {
@@ -25,8 +26,8 @@ std::optional<MpiAccess> mpi_access_of(const UnderObject& object) {
   if (H5VLobject_get(object.object, &location, object.connector, &args, H5P_DATASET_XFER_DEFAULT,
                      nullptr) < 0 ||
       H5VLfile_get(file, object.connector, &list, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
-    throw Error(Errc::ehdferr, "HDF5: asking how the file of the copy was opened failed");
-  const Hid fapl = owned_list(list.args.get_fapl.fapl_id);
+    throw_hdf5("asking how the file of the copy was opened");
+  const Hdf5Id fapl = owned_list(list.args.get_fapl.fapl_id);
   return MpiAccess::of(fapl);
 }
 
@@ -68,16 +69,16 @@ const UnderObject& CopyOut::replacement_of(const UnderObject& stand_in,
                                            const StoredDataset& stored) {
   OwnedUnder& made = replacements_[token_of(stand_in)];
   if (made) return made.get();
-  const Hid type = type_of(stand_in);
+  const Hdf5Id type = type_of(stand_in);
   const auto original = source_.adopt(stored, type);
-  const Hid space = original->make_space();
+  const Hdf5Id space = original->make_space();
   const H5VL_loc_params_t location = self_location(copy_.destination.type);
   made = OwnedUnder(
       H5VLdataset_create(copy_.destination.object, &location, copy_.destination.connector, nullptr,
                          H5P_LINK_CREATE_DEFAULT, type, space, original->dcpl(),
                          H5P_DATASET_ACCESS_DEFAULT, copy_.dxpl, nullptr),
       copy_.destination.connector, H5I_DATASET);
-  if (!made) throw Error(Errc::ehdferr, "HDF5: creating the copy of a dataset failed");
+  if (!made) throw_hdf5("creating the copy of a dataset");
   if (!without_attributes_)
     for (const std::string& name : attribute_names(stand_in))
       if (!is_reserved(name)) copy_attribute(stand_in, made.get(), name);

@@ -20,13 +20,13 @@ bool refers_elsewhere(hid_t type) {
     case H5T_STRING:
       return H5Tis_variable_str(type) > 0;
     case H5T_ARRAY: {
-      const Hid base = owned_type(H5Tget_super(type));
+      const Hdf5Id base = owned_type(H5Tget_super(type));
       return refers_elsewhere(base);
     }
     case H5T_COMPOUND: {
       const int fields = H5Tget_nmembers(type);
       for (int i = 0; i < fields; ++i) {
-        const Hid field = owned_type(H5Tget_member_type(type, static_cast<unsigned>(i)));
+        const Hdf5Id field = owned_type(H5Tget_member_type(type, static_cast<unsigned>(i)));
         if (refers_elsewhere(field)) return true;
       }
       return false;
@@ -74,7 +74,7 @@ bool filters_available(hid_t dcpl) {
 struct Transfer {
   FileSelection file;
   hid_t memory_space;
-  Hid own;  // the space, where the program gave none
+  Hdf5Id own;  // the space, where the program gave none
 };
 
 /// As HDF5: a dataspace that was never given extents selects nothing, but is no space to use.
@@ -160,7 +160,7 @@ void append_values(LoggedFile& file, DatasetState& dataset, const Placed& select
 DatasetState::DatasetState(StoredDataset stored, hid_t type)
     : stored_(std::move(stored)),
       type_(owned_type(H5Tcopy(type))),
-      dcpl_(owned_list(H5Pdecode(stored_.dcpl.data()), "reading creation properties")),
+      dcpl_(owned(H5Pdecode(stored_.dcpl.data()), "reading creation properties")),
       size_(H5Tget_size(type)) {
   chunked_ = H5Pget_layout(dcpl_) == H5D_CHUNKED;
   filtered_ = FilterPipeline::any(dcpl_);
@@ -186,7 +186,7 @@ FilterPipeline* DatasetState::filters() {
   return filters_.get();
 }
 
-Hid DatasetState::make_space() const {
+Hdf5Id DatasetState::make_space() const {
   const std::vector<hsize_t> dims(stored_.extents.begin(), stored_.extents.end());
   return owned_space(
       H5Screate_simple(static_cast<int>(dims.size()), dims.data(), stored_.maximum.data()));
@@ -227,15 +227,15 @@ std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl) {
   return {};
 }
 
-Hid completed_properties(hid_t dcpl, hid_t type, hid_t space) {
-  Hid list = owned_list(H5Pcopy(dcpl));
+Hdf5Id completed_properties(hid_t dcpl, hid_t type, hid_t space) {
+  Hdf5Id list = owned_list(H5Pcopy(dcpl));
   convert_fill_value(list, type);
   return FilterPipeline::any(list) ? FilterPipeline(list, type).properties_of(space)
                                    : std::move(list);
 }
 
-Hid stand_in_properties(hid_t dcpl) {
-  Hid list = owned_list(H5Pcopy(dcpl));
+Hdf5Id stand_in_properties(hid_t dcpl) {
+  Hdf5Id list = owned_list(H5Pcopy(dcpl));
   checked(H5Premove_filter(list, H5Z_FILTER_ALL), "removing filters");
   checked(H5Pset_layout(list, H5D_CONTIGUOUS), "choosing a layout");
   checked(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER), "choosing a fill time");
@@ -243,7 +243,7 @@ Hid stand_in_properties(hid_t dcpl) {
   return list;
 }
 
-Hid stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in) {
+Hdf5Id stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in) {
   if (H5Pget_layout(dcpl) != H5D_CONTIGUOUS) return owned_space(H5Screate(H5S_SCALAR));
   checked(H5Pset_external(stand_in, logged::store_external, 0, H5F_UNLIMITED),
           "saying where the values are");
@@ -251,7 +251,7 @@ Hid stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in) {
 }
 
 bool is_external(const UnderObject& stand_in) {
-  const Hid list = creation_list(stand_in);
+  const Hdf5Id list = creation_list(stand_in);
   return H5Pget_external_count(list) > 0;
 }
 

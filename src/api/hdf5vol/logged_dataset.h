@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/hooks.h"
-#include "api/hdf5vol/logged_filters.h"
 #include "api/hdf5vol/logged_store.h"
+#include "hdf5/filters.h"
+#include "hdf5/id.h"
 #include "layout/logged/logged_file.h"
 
 namespace forebay::vol {
@@ -28,7 +28,7 @@ class DatasetState {
   bool chunked() const { return chunked_; }
   /// The filters; null if there are none.
   FilterPipeline* filters();
-  Hid make_space() const;
+  Hdf5Id make_space() const;
 
   /// Overwrites `out`, packed elements of the file's type, with the fill value; leaves it alone
   /// where the program said that there is none, or that it is never written.
@@ -45,7 +45,7 @@ class DatasetState {
 
  private:
   StoredDataset stored_;
-  Hid type_, dcpl_;
+  Hdf5Id type_, dcpl_;
   std::size_t size_;
   bool chunked_ = false, filtered_ = false, has_fill_ = true, default_fill_ = true;
   bool allocated_ = false;
@@ -58,14 +58,14 @@ class DatasetState {
 /// can. Also what HDF5 would refuse is left to it.
 std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl);
 /// Creation properties as H5Dcreate completes them: filters set parameters by the datatype.
-Hid completed_properties(hid_t dcpl, hid_t type, hid_t space);
+Hdf5Id completed_properties(hid_t dcpl, hid_t type, hid_t space);
 /// The creation properties of a stand-in: those of the object without those of the data.
-Hid stand_in_properties(hid_t dcpl);
+Hdf5Id stand_in_properties(hid_t dcpl);
 /// The dataspace of a stand-in. Of a dataset without chunks its own, and `stand_in` then says that
 /// the values are in an external file, which does not exist: so HDF5 finds the extents where it
 /// looks for them past the connector, gives no room, and without the connector reading is an error.
 /// Of one with chunks a scalar: HDF5 does not copy external datasets whose extents have changed.
-Hid stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in);
+Hdf5Id stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in);
 /// Whether a stand-in's values are said to be in an external file.
 bool is_external(const UnderObject& stand_in);
 StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);

@@ -13,6 +13,7 @@
 #include "comm/agree.h"
 #include "dataset/layouts.h"
 #include "dataset/print_report.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 namespace {
@@ -211,17 +212,17 @@ CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
   store_.move_to(creation.at);
   StoredDataset stored = stored_from(
       new_id(), creation.space, completed_properties(creation.dcpl, creation.type, creation.space));
-  const Hid dcpl =
+  const Hdf5Id dcpl =
       compacts() ? compactable_properties(creation.dcpl) : stand_in_properties(creation.dcpl);
-  const Hid space = compacts() ? compactable_space(creation.space, creation.dcpl)
-                               : stand_in_space(creation.space, creation.dcpl, dcpl);
+  const Hdf5Id space = compacts() ? compactable_space(creation.space, creation.dcpl)
+                                  : stand_in_space(creation.space, creation.dcpl, dcpl);
   CreatedDataset created;
   created.under =
       OwnedUnder(H5VLdataset_create(creation.at.object, creation.location, creation.at.connector,
                                     creation.name, creation.lcpl, creation.type, space, dcpl,
                                     creation.dapl, creation.dxpl, nullptr),
                  creation.at.connector, H5I_DATASET);
-  if (!created.under) throw Error(Errc::ehdferr, "HDF5: creating the dataset failed");
+  if (!created.under) throw_hdf5("creating the dataset");
   write_stored(created.under.get(), stored, true, creation.dxpl);
   created.logged = std::make_unique<LoggedHandle>(*this, adopt(std::move(stored), creation.type),
                                                   created.under.get());

@@ -75,8 +75,8 @@ class LoggedHooks : public FileHooks {
 };
 
 /// The dataspace and the properties of a dataset that takes its values when the file is closed.
-Hid compactable_space(hid_t space, hid_t dcpl);
-Hid compactable_properties(hid_t dcpl);
+Hdf5Id compactable_space(hid_t space, hid_t dcpl);
+Hdf5Id compactable_properties(hid_t dcpl);
 
 /// One handle of a logged dataset.
 class LoggedHandle : public LoggedDataset {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <optional>
 
-#include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/logged_selection.h"
 #include "base/copy_few.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 namespace {

@@ -126,8 +126,8 @@ FileSelection points_of(hid_t space, std::span<const Count> extents, const First
 }  // namespace
 
 SelectionRuns::SelectionRuns(hid_t space)
-    : iterator_(H5Ssel_iter_create(space, 1, H5S_SEL_ITER_SHARE_WITH_DATASPACE), H5Ssel_iter_close,
-                "walking through a selection"),
+    : iterator_(owned(H5Ssel_iter_create(space, 1, H5S_SEL_ITER_SHARE_WITH_DATASPACE),
+                      "walking through a selection")),
       lengths_(batch),
       offsets_(batch) {}
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "api/hdf5vol/hid.h"
 #include "array/pattern.h"
 #include "base/types.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 
@@ -35,7 +35,7 @@ class SelectionRuns {
 
  private:
   static constexpr std::size_t batch = 1024;
-  Hid iterator_;
+  Hdf5Id iterator_;
   std::vector<std::size_t> lengths_;
   std::vector<hsize_t> offsets_;
   std::vector<Run> runs_;

@@ -164,7 +164,7 @@ TEST(LoggedMemory, gathers_what_hdf5_gathers_and_scatters_it_back) {
 
 TEST(LoggedSelection, what_lies_outside_the_dataset_is_refused) {
   const std::array<hsize_t, 2> dims{4, 6};
-  const Hid space = owned_space(H5Screate_simple(2, dims.data(), nullptr));
+  const Hdf5Id space = owned_space(H5Screate_simple(2, dims.data(), nullptr));
   for (const auto& [extents, refused] : std::vector<std::pair<std::vector<Count>, bool>>{
            {{4, 6}, false}, {{9, 9}, false}, {{3, 6}, true}, {{4, 5}, true}}) {
     const std::array<hsize_t, 2> start{0, 0}, count{4, 6};

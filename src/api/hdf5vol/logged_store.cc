@@ -6,11 +6,11 @@
 #include <array>
 
 #include "api/hdf5vol/errors.h"
-#include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/hooks.h"
 #include "api/hdf5vol/under_objects.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 namespace {
@@ -22,10 +22,6 @@ constexpr const char* dataset_attribute = logged::store_dataset_attribute;
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Errc::ebadlog, "the log of this file is damaged: " + what,
               "the file was not written whole, or was changed by something else");
-}
-
-[[noreturn]] void failed(const std::string& what) {
-  throw Error(Errc::ehdferr, "HDF5: " + what + " failed", "its error stack says why");
 }
 
 /// The name of the nth block of a kind; takes no memory from the heap.
@@ -48,7 +44,7 @@ bool link_exists(const UnderObject& at, const char* name) {
   args.args.exists.exists = &exists;
   if (H5VLlink_specific(at.object, &location, at.connector, &args, H5P_DATASET_XFER_DEFAULT,
                         nullptr) < 0)
-    failed(std::string("looking for ") + name);
+    throw_hdf5(std::string("looking for ") + name);
   return exists;
 }
 
@@ -60,11 +56,11 @@ bool attribute_exists(const UnderObject& at, const char* name, hid_t dxpl) {
   args.args.exists.name = name;
   args.args.exists.exists = &exists;
   if (H5VLattr_specific(at.object, &location, at.connector, &args, dxpl, nullptr) < 0)
-    failed(std::string("looking for the attribute ") + name);
+    throw_hdf5(std::string("looking for the attribute ") + name);
   return exists;
 }
 
-Hid bytes_space(std::size_t bytes) {
+Hdf5Id bytes_space(std::size_t bytes) {
   const hsize_t n = bytes;
   return owned_space(H5Screate_simple(1, &n, nullptr));
 }
@@ -72,7 +68,7 @@ Hid bytes_space(std::size_t bytes) {
 void write_attribute(const UnderObject& at, const char* name, bool create,
                      const std::vector<std::byte>& bytes, hid_t dxpl) {
   const H5VL_loc_params_t location = self_location(at.type);
-  const Hid space = bytes_space(bytes.size());
+  const Hdf5Id space = bytes_space(bytes.size());
   void* const object = create ? H5VLattr_create(at.object, &location, at.connector, name,
                                                 H5T_STD_U8LE, space, H5P_ATTRIBUTE_CREATE_DEFAULT,
                                                 H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr)
@@ -81,7 +77,7 @@ void write_attribute(const UnderObject& at, const char* name, bool create,
   const OwnedUnder attribute(object, at.connector, H5I_ATTR);
   if (object == nullptr ||
       H5VLattr_write(object, at.connector, H5T_NATIVE_UINT8, bytes.data(), dxpl, nullptr) < 0)
-    failed(std::string("writing the attribute ") + name);
+    throw_hdf5(std::string("writing the attribute ") + name);
 }
 
 OwnedUnder open_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
@@ -89,7 +85,7 @@ OwnedUnder open_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
   OwnedUnder attribute(H5VLattr_open(at.object, &location, at.connector, name,
                                      H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr),
                        at.connector, H5I_ATTR);
-  if (!attribute) failed(std::string("opening the attribute ") + name);
+  if (!attribute) throw_hdf5(std::string("opening the attribute ") + name);
   return attribute;
 }
 
@@ -97,15 +93,15 @@ std::size_t size_of(const OwnedUnder& attribute, hid_t dxpl) {
   H5VL_attr_get_args_t args{};
   args.op_type = H5VL_ATTR_GET_SPACE;
   if (H5VLattr_get(attribute.object(), attribute.connector(), &args, dxpl, nullptr) < 0)
-    failed("asking for an attribute of the log");
-  const Hid space = owned_space(args.args.get_space.space_id);
+    throw_hdf5("asking for an attribute of the log");
+  const Hdf5Id space = owned_space(args.args.get_space.space_id);
   return static_cast<std::size_t>(checked(H5Sget_simple_extent_npoints(space), "sizing"));
 }
 
 void read_attribute(const OwnedUnder& attribute, std::byte* bytes, hid_t dxpl) {
   if (H5VLattr_read(attribute.object(), attribute.connector(), H5T_NATIVE_UINT8, bytes, dxpl,
                     nullptr) < 0)
-    failed("reading an attribute of the log");
+    throw_hdf5("reading an attribute of the log");
 }
 
 const char* kind_of(logged::BlockSpace::Use use) {
@@ -132,7 +128,7 @@ logged::MetadataBlock place_of(const OwnedUnder& dataset, const char* name) {
                            nullptr) < 0 ||
       H5VLdataset_get(dataset.object(), dataset.connector(), &size, H5P_DATASET_XFER_DEFAULT,
                       nullptr) < 0)
-    failed(std::string("asking where ") + name + " lies");
+    throw_hdf5(std::string("asking where ") + name + " lies");
   if (address == HADDR_UNDEF || bytes == 0)
     damaged(std::string(name) + " has no place in the file");
   return {static_cast<Offset>(address), static_cast<Count>(bytes)};
@@ -146,7 +142,7 @@ std::optional<logged::MetadataBlock> block_of(const OwnedUnder& group, const cha
       H5VLdataset_open(group.object(), &location, group.connector(), name,
                        H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
       group.connector(), H5I_DATASET);
-  if (!dataset) failed(std::string("opening ") + name);
+  if (!dataset) throw_hdf5(std::string("opening ") + name);
   return place_of(dataset, name);
 }
 
@@ -169,7 +165,7 @@ OwnedUnder LogStore::group() {
   OwnedUnder group(H5VLgroup_open(file_.object, &location, file_.connector, group_name,
                                   H5P_GROUP_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
                    file_.connector, H5I_GROUP);
-  if (!group) failed("opening the group of the log");
+  if (!group) throw_hdf5("opening the group of the log");
   group_ = info_of(group.get(), H5O_INFO_BASIC);
   return group;
 }
@@ -183,7 +179,7 @@ void LogStore::create(std::uint64_t session) {
                        H5P_LINK_CREATE_DEFAULT, H5P_GROUP_CREATE_DEFAULT, H5P_GROUP_ACCESS_DEFAULT,
                        H5P_DATASET_XFER_DEFAULT, nullptr),
       file_.connector, H5I_GROUP);
-  if (!group) failed("making the group of the log");
+  if (!group) throw_hdf5("making the group of the log");
   group_ = info_of(group.get(), H5O_INFO_BASIC);
   session_ = session;
   data_blocks_ = metadata_blocks_ = 0;
@@ -253,7 +249,7 @@ void LogStore::remove() { remove_link(file_, group_name); }
 
 /// Collective. In place of one of that name that an attempt which failed has left.
 logged::MetadataBlock LogStore::make_block(const char* name, Count bytes) {
-  Hid dcpl, space;
+  Hdf5Id dcpl, space;
   agree_on_error(comm_, attempt_to([&] {
                    dcpl = owned_list(H5Pcreate(H5P_DATASET_CREATE));
                    checked(H5Pset_layout(dcpl, H5D_CONTIGUOUS), "choosing a layout");
@@ -271,7 +267,7 @@ logged::MetadataBlock LogStore::make_block(const char* name, Count bytes) {
                          H5P_LINK_CREATE_DEFAULT, H5T_STD_U8LE, space, dcpl,
                          H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
       group.connector(), H5I_DATASET);
-  if (!dataset) failed("making room for " + std::to_string(bytes) + " bytes of the log");
+  if (!dataset) throw_hdf5("making room for " + std::to_string(bytes) + " bytes of the log");
   return place_of(dataset, name);
 }
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "api/hdf5vol/errors.h"
-#include "api/hdf5vol/logged_filters.h"
 #include "api/hdf5vol/logged_memory.h"
+#include "hdf5/filters.h"
 
 namespace forebay::vol {
 namespace {
@@ -14,21 +14,21 @@ struct Scratch {
   explicit Scratch(const MemoryElements& memory) : file(file_in_memory()) {
     const auto elements = static_cast<hsize_t>(memory.elements);
     type = uncommitted(memory.file_type);
-    const Hid space = owned_space(H5Screate_simple(1, &elements, nullptr));
-    dataset = {H5Dcreate2(file, "values", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-               H5Dclose, "making a dataset in memory"};
+    const Hdf5Id space = owned_space(H5Screate_simple(1, &elements, nullptr));
+    dataset = owned(H5Dcreate2(file, "values", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                    "making a dataset in memory");
   }
-  Hid file, type, dataset;
+  Hdf5Id file, type, dataset;
 };
 
 /// The arithmetic alone: the list may ask for what a file in memory cannot do.
-Hid transform_of(hid_t dxpl) {
+Hdf5Id transform_of(hid_t dxpl) {
   std::string text(static_cast<std::size_t>(checked(H5Pget_data_transform(dxpl, nullptr, 0),
                                                     "asking for a data transform")) +
                        1,
                    '\0');
   checked(H5Pget_data_transform(dxpl, text.data(), text.size()), "asking for a data transform");
-  Hid list = owned_list(H5Pcreate(H5P_DATASET_XFER));
+  Hdf5Id list = owned_list(H5Pcreate(H5P_DATASET_XFER));
   checked(H5Pset_data_transform(list, text.c_str()), "setting a data transform");
   return list;
 }
@@ -47,7 +47,7 @@ void pack_transformed(const MemoryElements& memory, const void* buffer,
   if (!present.empty())
     checked(H5Dwrite(scratch.dataset, scratch.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, present.data()),
             "transforming values");
-  const Hid transform = transform_of(memory.dxpl);
+  const Hdf5Id transform = transform_of(memory.dxpl);
   checked(H5Dwrite(scratch.dataset, memory.type, memory.space, H5S_ALL, transform, buffer),
           "transforming values");
   checked(H5Dread(scratch.dataset, scratch.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()),
@@ -59,7 +59,7 @@ void unpack_transformed(const MemoryElements& memory, std::span<const std::byte>
   const Scratch scratch(memory);
   checked(H5Dwrite(scratch.dataset, scratch.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()),
           "transforming values");
-  const Hid transform = transform_of(memory.dxpl);
+  const Hdf5Id transform = transform_of(memory.dxpl);
   checked(H5Dread(scratch.dataset, memory.type, memory.space, H5S_ALL, transform, buffer),
           "transforming values");
 }

@@ -1,8 +1,8 @@
 #include "api/hdf5vol/mpio.h"
 
 #include "api/hdf5vol/errors.h"
-#include "api/hdf5vol/hid.h"
 #include "comm/mpi.h"
+#include "hdf5/id.h"
 
 // Null in an HDF5 without MPI.
 #pragma weak H5Pget_fapl_mpio

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/mpio.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 namespace {
@@ -16,7 +16,7 @@ constexpr Count tile_bytes = 8 << 20;
 struct Part {
   std::vector<Steps> box;  // empty: this rank takes part with nothing
   std::vector<std::byte> values;
-  Hid memory;
+  Hdf5Id memory;
 };
 
 /// Selects the part in `space`.
@@ -44,7 +44,7 @@ void write_part(const NativeDataset& to, hid_t space, const Part& part, hid_t dx
   const void* buffer = part.values.data();
   if (H5VLdataset_write(1, &object, to.dataset.connector, &type, &memory_space, &file_space, dxpl,
                         &buffer, nullptr) < 0)
-    throw Error(Errc::ehdferr, "HDF5: writing values out of the log failed");
+    throw_hdf5("writing values out of the log");
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void write_native(const Comm& comm, const NativeDataset& to, const GetValues& ge
   // HDF5 reads a transfer list once for each call of the program: within one it would take no
   // notice of another.
   const LibraryContext own;
-  Hid dxpl, space;
+  Hdf5Id dxpl, space;
   const auto unready = attempt_to([&] {
     dxpl = owned_list(H5Pcreate(H5P_DATASET_XFER));
     if (collective) set_collective(dxpl);

@@ -1,7 +1,7 @@
 #include "api/hdf5vol/callbacks.h"
-#include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/under_objects.h"
 #include "base/attempt.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 namespace {
@@ -32,11 +32,11 @@ void after_copy(const ObjectCopy& copy, Object& from, Object& to) {
 }
 
 // The property list without H5O_COPY_WITHOUT_ATTR_FLAG; none where it does not have that.
-Hid with_attributes(hid_t ocpypl) {
+Hdf5Id with_attributes(hid_t ocpypl) {
   unsigned flags = 0;
   checked(H5Pget_copy_object(ocpypl, &flags), "asking how to copy");
   if ((flags & H5O_COPY_WITHOUT_ATTR_FLAG) == 0) return {};
-  Hid list = owned_list(H5Pcopy(ocpypl));
+  Hdf5Id list = owned_list(H5Pcopy(ocpypl));
   checked(H5Pset_copy_object(list, flags & ~H5O_COPY_WITHOUT_ATTR_FLAG), "choosing how to copy");
   return list;
 }
@@ -111,7 +111,7 @@ herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* 
     const bool logs = from.hooks() || to.hooks();
     // Copied without attributes a stand-in would be no more than that: the log layer removes those
     // that the program sees.
-    const Hid whole = from.hooks() ? with_attributes(ocpypl) : Hid();
+    const Hdf5Id whole = from.hooks() ? with_attributes(ocpypl) : Hdf5Id();
     const hid_t properties = whole >= 0 ? static_cast<hid_t>(whole) : ocpypl;
     const herr_t result =
         pass(from, logs ? nullptr : req, [&](void* under, hid_t connector, void** request) {

@@ -3,6 +3,7 @@
 #include <H5VLnative.h>
 
 #include "base/error.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 
@@ -42,7 +43,7 @@ LibraryContext::LibraryContext() {
 #else
   const bool open = H5VLstart_lib_state() >= 0;
 #endif
-  if (!open) throw Error(Errc::ehdferr, "HDF5: opening a context failed");
+  if (!open) throw_hdf5("opening a context");
 }
 
 LibraryContext::~LibraryContext() {

@@ -5,10 +5,6 @@ namespace {
 
 hid_t dxpl() { return H5P_DATASET_XFER_DEFAULT; }
 
-[[noreturn]] void failed(const char* what) {
-  throw Error(Errc::ehdferr, std::string("HDF5: ") + what + " failed");
-}
-
 H5VL_loc_params_t index_location(H5I_type_t type, H5_index_t index, hsize_t n) {
   H5VL_loc_params_t location{};
   location.obj_type = type;
@@ -21,9 +17,9 @@ H5VL_loc_params_t index_location(H5I_type_t type, H5_index_t index, hsize_t n) {
 template <typename Ask>
 std::string text_of(Ask&& ask, const char* what) {
   std::size_t length = 0;
-  if (!ask(std::size_t{0}, static_cast<char*>(nullptr), &length)) failed(what);
+  if (!ask(std::size_t{0}, static_cast<char*>(nullptr), &length)) throw_hdf5(what);
   std::string text(length + 1, '\0');
-  if (!ask(text.size(), text.data(), &length)) failed(what);
+  if (!ask(text.size(), text.data(), &length)) throw_hdf5(what);
   text.resize(length);
   return text;
 }
@@ -32,7 +28,7 @@ H5VL_dataset_get_args_t ask_dataset(const UnderObject& dataset, H5VL_dataset_get
   H5VL_dataset_get_args_t args{};
   args.op_type = question;
   if (H5VLdataset_get(dataset.object, dataset.connector, &args, dxpl(), nullptr) < 0)
-    failed("asking for a dataset's type or space");
+    throw_hdf5("asking for a dataset's type or space");
   return args;
 }
 
@@ -43,7 +39,7 @@ hsize_t count_links(const UnderObject& group) {
   args.args.get_info.loc_params = self_location(H5I_GROUP);
   args.args.get_info.ginfo = &info;
   if (H5VLgroup_get(group.object, group.connector, &args, dxpl(), nullptr) < 0)
-    failed("asking for a group");
+    throw_hdf5("asking for a group");
   return info.nlinks;
 }
 
@@ -54,13 +50,13 @@ UnderLink link_of(const UnderObject& at, const H5VL_loc_params_t& location) {
   args.op_type = H5VL_LINK_GET_INFO;
   args.args.get_info.linfo = &info;
   if (H5VLlink_get(at.object, &location, at.connector, &args, dxpl(), nullptr) < 0)
-    failed("asking for a link");
+    throw_hdf5("asking for a link");
   return {{}, info.type == H5L_TYPE_HARD, info.cset, info.type == H5L_TYPE_EXTERNAL};
 }
 
 /// The property list for a link of that encoding.
-Hid link_list(const UnderLink& link) {
-  Hid list = owned_list(H5Pcreate(H5P_LINK_CREATE));
+Hdf5Id link_list(const UnderLink& link) {
+  Hdf5Id list = owned_list(H5Pcreate(H5P_LINK_CREATE));
   checked(H5Pset_char_encoding(list, link.encoding), "choosing a link's encoding");
   return list;
 }
@@ -69,7 +65,7 @@ OwnedUnder open_attribute(const UnderObject& object, const std::string& name) {
   const H5VL_loc_params_t location = self_location(object.type);
   void* const attribute = H5VLattr_open(object.object, &location, object.connector, name.c_str(),
                                         H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl(), nullptr);
-  if (attribute == nullptr) failed("opening an attribute");
+  if (attribute == nullptr) throw_hdf5("opening an attribute");
   return {attribute, object.connector, H5I_ATTR};
 }
 
@@ -79,7 +75,7 @@ hid_t ask_attribute(const OwnedUnder& attribute, H5VL_attr_get_t question, Take&
   H5VL_attr_get_args_t args{};
   args.op_type = question;
   if (H5VLattr_get(attribute.object(), attribute.connector(), &args, dxpl(), nullptr) < 0)
-    failed("asking for an attribute");
+    throw_hdf5("asking for an attribute");
   return take(args);
 }
 
@@ -88,7 +84,7 @@ hid_t ask_attribute(const OwnedUnder& attribute, H5VL_attr_get_t question, Take&
 OwnedUnder open_child(const UnderObject& at, const H5VL_loc_params_t& location) {
   H5I_type_t type = H5I_BADID;
   void* const object = H5VLobject_open(at.object, &location, at.connector, &type, dxpl(), nullptr);
-  if (object == nullptr) failed("opening an object");
+  if (object == nullptr) throw_hdf5("opening an object");
   return {object, at.connector, type};
 }
 
@@ -100,7 +96,7 @@ H5O_info2_t info_of(const UnderObject& object, unsigned fields) {
   args.args.get_info.oinfo = &info;
   args.args.get_info.fields = fields;
   if (H5VLobject_get(object.object, &location, object.connector, &args, dxpl(), nullptr) < 0)
-    failed("asking for an object");
+    throw_hdf5("asking for an object");
   return info;
 }
 
@@ -110,7 +106,7 @@ std::vector<std::byte> token_of(const UnderObject& object) {
   return {bytes, bytes + sizeof info.token};
 }
 
-Hid creation_list(const UnderObject& object) {
+Hdf5Id creation_list(const UnderObject& object) {
   herr_t result = -1;
   hid_t list = H5I_INVALID_HID;
   if (object.type == H5I_GROUP) {
@@ -124,11 +120,11 @@ Hid creation_list(const UnderObject& object) {
     result = H5VLdataset_get(object.object, object.connector, &args, dxpl(), nullptr);
     list = args.args.get_dcpl.dcpl_id;
   }
-  if (result < 0) failed("asking for an object's creation properties");
+  if (result < 0) throw_hdf5("asking for an object's creation properties");
   return owned_list(list);
 }
 
-Hid access_list(const UnderObject& dataset) {
+Hdf5Id access_list(const UnderObject& dataset) {
   return owned_list(ask_dataset(dataset, H5VL_DATASET_GET_DAPL).args.get_dapl.dapl_id);
 }
 
@@ -142,17 +138,17 @@ std::string file_name_of(const UnderObject& object) {
   return text_of(ask, "asking for a file's name");
 }
 
-Hid type_of(const UnderObject& dataset) {
+Hdf5Id type_of(const UnderObject& dataset) {
   return owned_type(ask_dataset(dataset, H5VL_DATASET_GET_TYPE).args.get_type.type_id);
 }
 
-Hid space_of(const UnderObject& dataset) {
+Hdf5Id space_of(const UnderObject& dataset) {
   return owned_space(ask_dataset(dataset, H5VL_DATASET_GET_SPACE).args.get_space.space_id);
 }
 
 bool keeps_order(const UnderObject& group) {
   unsigned flags = 0;
-  const Hid list = creation_list(group);
+  const Hdf5Id list = creation_list(group);
   checked(H5Pget_link_creation_order(list, &flags), "asking for a group's order");
   return (flags & H5P_CRT_ORDER_INDEXED) != 0;
 }
@@ -185,16 +181,16 @@ void remove_link(const UnderObject& group, const char* name) {
   H5VL_link_specific_args_t args{};
   args.op_type = H5VL_LINK_DELETE;
   if (H5VLlink_specific(group.object, &location, group.connector, &args, dxpl(), nullptr) < 0)
-    failed("removing a link");
+    throw_hdf5("removing a link");
 }
 
 void rename_link(const UnderObject& group, const UnderLink& link, const std::string& name) {
   const H5VL_loc_params_t from = name_location(group.type, link.name.c_str());
   const H5VL_loc_params_t to = name_location(group.type, name.c_str());
-  const Hid list = link_list(link);
+  const Hdf5Id list = link_list(link);
   if (H5VLlink_move(group.object, &from, group.object, &to, group.connector, list,
                     H5P_LINK_ACCESS_DEFAULT, dxpl(), nullptr) < 0)
-    failed("renaming a link");
+    throw_hdf5("renaming a link");
 }
 
 void link_to(const UnderObject& object, const UnderObject& group, const UnderLink& link) {
@@ -203,10 +199,10 @@ void link_to(const UnderObject& object, const UnderObject& group, const UnderLin
   args.op_type = H5VL_LINK_CREATE_HARD;
   args.args.hard.curr_obj = object.object;
   args.args.hard.curr_loc_params = self_location(object.type);
-  const Hid list = link_list(link);
+  const Hdf5Id list = link_list(link);
   if (H5VLlink_create(&args, group.object, &location, group.connector, list,
                       H5P_LINK_ACCESS_DEFAULT, dxpl(), nullptr) < 0)
-    failed("making a link");
+    throw_hdf5("making a link");
 }
 
 void for_each_object(const UnderObject& object, SeenObjects& seen,
@@ -225,7 +221,7 @@ std::vector<std::string> attribute_names(const UnderObject& object) {
   std::vector<std::string> names(info_of(object).num_attrs);
   unsigned flags = 0;
   if (object.type != H5I_DATATYPE && !names.empty()) {
-    const Hid list = creation_list(object);
+    const Hdf5Id list = creation_list(object);
     checked(H5Pget_attr_creation_order(list, &flags), "asking for the order of attributes");
   }
   const H5_index_t index =
@@ -248,31 +244,31 @@ void remove_attribute(const UnderObject& object, const char* name) {
   args.op_type = H5VL_ATTR_DELETE;
   args.args.del.name = name;
   if (H5VLattr_specific(object.object, &location, object.connector, &args, dxpl(), nullptr) < 0)
-    failed("removing an attribute");
+    throw_hdf5("removing an attribute");
 }
 
 void copy_attribute(const UnderObject& from, const UnderObject& to, const std::string& name) {
   const OwnedUnder source = open_attribute(from, name);
-  const Hid type = owned_type(ask_attribute(source, H5VL_ATTR_GET_TYPE,
-                                            [](auto& args) { return args.args.get_type.type_id; }));
-  const Hid space = owned_space(ask_attribute(
+  const Hdf5Id type = owned_type(ask_attribute(
+      source, H5VL_ATTR_GET_TYPE, [](auto& args) { return args.args.get_type.type_id; }));
+  const Hdf5Id space = owned_space(ask_attribute(
       source, H5VL_ATTR_GET_SPACE, [](auto& args) { return args.args.get_space.space_id; }));
-  const Hid list = owned_list(ask_attribute(source, H5VL_ATTR_GET_ACPL,
-                                            [](auto& args) { return args.args.get_acpl.acpl_id; }));
+  const Hdf5Id list = owned_list(ask_attribute(
+      source, H5VL_ATTR_GET_ACPL, [](auto& args) { return args.args.get_acpl.acpl_id; }));
   const H5VL_loc_params_t location = self_location(to.type);
   const OwnedUnder copy(H5VLattr_create(to.object, &location, to.connector, name.c_str(), type,
                                         space, list, H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl(), nullptr),
                         to.connector, H5I_ATTR);
-  if (!copy) failed("making an attribute");
+  if (!copy) throw_hdf5("making an attribute");
   const auto elements = checked(H5Sget_simple_extent_npoints(space), "sizing an attribute");
   if (elements == 0) return;
   std::vector<std::byte> values(static_cast<std::size_t>(elements) * H5Tget_size(type));
   if (H5VLattr_read(source.object(), source.connector(), type, values.data(), dxpl(), nullptr) < 0)
-    failed("reading an attribute");
+    throw_hdf5("reading an attribute");
   const herr_t written =
       H5VLattr_write(copy.object(), copy.connector(), type, values.data(), dxpl(), nullptr);
   H5Treclaim(type, space, H5P_DEFAULT, values.data());  // of variable length: where values point to
-  if (written < 0) failed("writing an attribute");
+  if (written < 0) throw_hdf5("writing an attribute");
 }
 
 }  // namespace forebay::vol

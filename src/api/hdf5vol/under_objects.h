@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/under.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 
@@ -20,13 +20,13 @@ H5O_info2_t info_of(const UnderObject& object,
 /// What tells an object from every other of its file.
 std::vector<std::byte> token_of(const UnderObject& object);
 /// Of a group or a dataset.
-Hid creation_list(const UnderObject& object);
+Hdf5Id creation_list(const UnderObject& object);
 /// The name of the file that an object lies in.
 std::string file_name_of(const UnderObject& object);
 /// Of a dataset.
-Hid access_list(const UnderObject& dataset);
-Hid type_of(const UnderObject& dataset);
-Hid space_of(const UnderObject& dataset);
+Hdf5Id access_list(const UnderObject& dataset);
+Hdf5Id type_of(const UnderObject& dataset);
+Hdf5Id space_of(const UnderObject& dataset);
 
 /// A link of a group.
 struct UnderLink {

@@ -42,15 +42,15 @@ std::string find_source(const std::string& name, const std::string& main, std::s
 }
 
 /// HDF5's own handle of a file; none where it cannot be opened, which HDF5 takes as missing too.
-Hid open_natively(const std::string& path) {
+Hdf5Id open_natively(const std::string& path) {
   const QuietErrors quiet;
-  const Hid fapl = owned_list(H5Pcreate(H5P_FILE_ACCESS));
+  const Hdf5Id fapl = owned_list(H5Pcreate(H5P_FILE_ACCESS));
   checked(H5Pset_vol(fapl, H5VL_NATIVE, nullptr), "choosing the native connector");
   // HDF5 wants the same of all handles of a file.
   for (const auto degree : {H5F_CLOSE_DEFAULT, H5F_CLOSE_STRONG, H5F_CLOSE_WEAK, H5F_CLOSE_SEMI}) {
     checked(H5Pset_fclose_degree(fapl, degree), "choosing how a file is closed");
-    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, fapl);
-    if (file >= 0) return {file, H5Fclose, "opening a source"};
+    Hdf5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, fapl));
+    if (file.valid()) return file;
   }
   return {};
 }
@@ -79,7 +79,7 @@ VirtualSources::VirtualSources(const UnderObject& dataset, int depth)
     prefix_ = prefix;
     return;
   }
-  const Hid dapl = access_list(dataset);
+  const Hdf5Id dapl = access_list(dataset);
   prefix_ =
       ask_text([&](char* to, std::size_t size) { return H5Pget_virtual_prefix(dapl, to, size); });
 }
@@ -136,14 +136,13 @@ bool VirtualSources::check_source(const std::string& file, const std::string& na
   } else {
     const std::string found = find_source(file, main_, prefix_);
     if (found.empty()) return false;
-    const Hid opened = open_natively(found);
-    if (opened < 0) return false;
-    Hid source;
+    const Hdf5Id opened = open_natively(found);
+    if (!opened.valid()) return false;
+    Hdf5Id source;
     {
       const QuietErrors quiet;
-      const hid_t id = H5Dopen2(opened, path.c_str(), H5P_DEFAULT);
-      if (id < 0) return false;
-      source = Hid(id, H5Dclose, "opening a source");
+      source = Hdf5Id(H5Dopen2(opened, path.c_str(), H5P_DEFAULT));
+      if (!source.valid()) return false;
     }
     check_opened({H5VLobject(source), H5VL_NATIVE, H5I_DATASET}, found, name);
   }

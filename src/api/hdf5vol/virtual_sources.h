@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/under.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 
@@ -32,7 +32,7 @@ class VirtualSources {
 
   UnderObject dataset_;
   int depth_;
-  Hid dcpl_;
+  Hdf5Id dcpl_;
   bool virtual_ = false;
   std::string main_, prefix_;
   std::set<std::pair<std::string, std::string>> fine_;  // in no log

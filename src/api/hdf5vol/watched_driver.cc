@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "api/hdf5vol/errors.h"
-#include "api/hdf5vol/hid.h"
 #include "api/hdf5vol/mpio.h"
 #include "base/attempt.h"
+#include "hdf5/id.h"
 
 namespace forebay::vol {
 namespace {
@@ -171,13 +171,13 @@ void replace_in(H5FD_class_t& table) {
 /// A file that HDF5 has open points to the table.
 void find_and_replace(Kind kind) {
   if (drivers[kind].table != nullptr) return;
-  const Hid list = owned_list(H5Pcreate(H5P_FILE_ACCESS));
+  const Hdf5Id list = owned_list(H5Pcreate(H5P_FILE_ACCESS));
   if (kind == mpio)
     use_mpio_alone(list);
   else
     checked(H5Pset_fapl_sec2(list), "choosing a file driver");
   H5FD_t* const file = H5FDopen("/dev/null", H5F_ACC_RDONLY, list, HADDR_UNDEF);
-  if (file == nullptr) throw Error(Errc::ehdferr, "HDF5: looking at a file driver failed");
+  if (file == nullptr) throw_hdf5("looking at a file driver");
   auto* const table = const_cast<H5FD_class_t*>(file->cls);  // HDF5's copy, in its own memory
   checked(H5FDclose(file), "closing a file");
   if (kind == mpio)
@@ -189,7 +189,7 @@ void find_and_replace(Kind kind) {
 void file_optional(const UnderObject& file, int what, H5VL_native_file_optional_args_t& native) {
   H5VL_optional_args_t args{what, &native};
   if (H5VLfile_optional(file.object, file.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
-    throw Error(Errc::ehdferr, "HDF5: asking for what an open file is failed");
+    throw_hdf5("asking for what an open file is");
 }
 
 }  // namespace

@@ -73,7 +73,9 @@ void start_hdf5() {
   (void)quiet;
 }
 
-void throw_hdf5(const std::string& what) {
+// "what: the innermost message of HDF5", or Errc::enomem, eaccess where that tells.
+void throw_hdf5(std::string_view failed) {
+  const std::string what(failed);
   const std::string message = hdf5_message();
   constexpr std::string_view mark = "errno = ";
   if (const std::size_t at = message.find(mark); at != std::string::npos) {

@@ -1,63 +1,22 @@
-// What the files that use HDF5 have in common: handles that close themselves, errors with HDF5's
-// own words, element types. Included only where HDF5 is in the build.
+// What the files that use HDF5 have in common: errors with HDF5's own words, element types.
+// Included only where HDF5 is in the build.
 #pragma once
 
 #include <hdf5.h>
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "array/type.h"
 #include "base/types.h"
+#include "hdf5/id.h"
 
 namespace forebay {
-
-/// Owns one identifier of HDF5, of whatever kind.
-class Hdf5Id {
- public:
-  Hdf5Id() = default;
-  explicit Hdf5Id(hid_t id) : id_(id) {}
-  ~Hdf5Id() { reset(); }
-  Hdf5Id(Hdf5Id&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
-  Hdf5Id& operator=(Hdf5Id&& other) noexcept {
-    if (this != &other) {
-      reset();
-      id_ = std::exchange(other.id_, H5I_INVALID_HID);
-    }
-    return *this;
-  }
-
-  operator hid_t() const { return id_; }
-  bool valid() const { return id_ >= 0; }
-  /// Gives the identifier up: the caller closes it.
-  hid_t release() { return std::exchange(id_, H5I_INVALID_HID); }
-  void reset() {
-    if (id_ >= 0) H5Idec_ref(id_);
-    id_ = H5I_INVALID_HID;
-  }
-
- private:
-  hid_t id_ = H5I_INVALID_HID;
-};
 
 /// Call in every thread before any other function of HDF5: nothing is printed on errors, and no
 /// connector that the environment names stands between a tool and the file.
 void start_hdf5();
-
-/// Throws Errc::ehdferr: "what: the innermost message of HDF5", or Errc::enomem, eaccess where
-/// that tells.
-[[noreturn]] void throw_hdf5(const std::string& what);
-
-/// The result of a function of HDF5 that is negative on failure; throws then.
-template <typename T>
-T checked(T result, const std::string& what) {
-  if (result < 0) throw_hdf5(what);
-  return result;
-}
-/// The same, owned.
-inline Hdf5Id owned(hid_t id, const std::string& what) { return Hdf5Id(checked(id, what)); }
 
 /// Opens a file for reading. Errors begin with the path.
 Hdf5Id open_hdf5_file(const std::string& path);

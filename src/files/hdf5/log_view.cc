@@ -5,7 +5,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "files/hdf5/unfilter.h"
+#include "hdf5/filters.h"
 
 namespace forebay {
 namespace {
@@ -156,11 +156,10 @@ const Hdf5LogView::Dataset* Hdf5LogView::find(hid_t dataset) const {
       checked(H5Pget_fill_value(found->creation, found->type, found->fill.data()),
               "its fill value");
     found->zero_fill = all_zero(found->fill);
-    if (H5Pget_nfilters(found->creation) > 0)
-      found->unfilter = [entry = found.get()](std::span<const std::byte> stored, std::uint32_t mask,
-                                              std::span<std::byte> values) {
-        undo_hdf5_filters(entry->creation, entry->type, stored, mask, values);
-      };
+    if (FilterPipeline::any(found->creation))
+      found->unfilter = [filters = std::make_shared<FilterPipeline>(found->creation, found->type)](
+                            std::span<const std::byte> stored, std::uint32_t mask,
+                            std::span<std::byte> values) { filters->undo(stored, mask, values); };
     at->second = std::move(found);
   } catch (...) {
     datasets_.erase(at);

@@ -607,14 +607,15 @@ void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
     find_places();
     lay_out();
   });
-  add_up(step, std::move(failed));
+  add_up(step.before, step.total, failed);
 }
 
-/// Collective. What ranks have, of those below this one and of all.
-void StepWriter::add_up(Laid& step, std::optional<Error> failed) {
-  if (failed) step.before.clear(), step.total.clear();
+/// Collective. `before`: what this rank has, then what those below it have; `total`: all of them.
+void StepWriter::add_up(std::vector<std::int64_t>& before, std::vector<std::int64_t>& total,
+                        const std::optional<Error>& failed) {
+  if (failed) before.clear(), total.clear();
   try {
-    comm_.exclusive_scan(step.before, step.total, failed ? failed->code() : Errc::ok);
+    comm_.exclusive_scan(before, total, failed ? failed->code() : Errc::ok);
   } catch (...) {
     if (!failed) throw;
   }
@@ -648,7 +649,7 @@ void StepWriter::agree_on_step(Laid& step) {
     step = Laid();
     agree(step, std::nullopt, lay_it_out);
   } else if (state == other_sums) {
-    add_up(step, std::nullopt);
+    add_up(step.before, step.total, std::nullopt);
   } else {
     std::copy(last_.before.begin(), last_.before.end(), step.before.begin());
     std::copy(last_.total.begin(), last_.total.end(), step.total.begin());
@@ -666,13 +667,7 @@ void StepWriter::place_joined() {
     for (const Pending& pending : pending_)
       if (pending.joined) before[place(pending.name)] += pending.block.at.count[*pending.joined];
   });
-  if (failed) before.clear(), total.clear();
-  try {
-    comm_.exclusive_scan(before, total, failed ? failed->code() : Errc::ok);
-  } catch (...) {
-    if (!failed) throw;
-  }
-  if (failed) throw Error(*failed).as_own_matter(false);
+  add_up(before, total, failed);
   for (Pending& pending : pending_) {
     if (!pending.joined) continue;
     bp::Shape& at = pending.block.at;

@@ -205,7 +205,8 @@ class StepWriter {
   std::uint32_t next_step() const;
   template <typename F>
   void agree(Laid& step, std::optional<Error> failed, F&& lay_out);
-  void add_up(Laid& step, std::optional<Error> failed);
+  void add_up(std::vector<std::int64_t>& before, std::vector<std::int64_t>& total,
+              const std::optional<Error>& failed);
   void agree_on_step(Laid& step);
   void place_joined();
   void show(const bp::StepRecord& record);

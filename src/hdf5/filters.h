@@ -1,4 +1,5 @@
-// The filter pipeline of a dataset, applied to what one write appends (D6 §6.2.2).
+// The filter pipeline of a dataset, applied to what one write appends to a log (D6 §6.2.2), and
+// undone.
 //
 // HDF5 has no call that runs a pipeline on memory. A dataset of one chunk in a file that exists
 // only in memory does: what is written to it goes through all its filters, HDF5's own and plug-ins
@@ -12,15 +13,15 @@
 #include <span>
 #include <vector>
 
-#include "api/hdf5vol/hid.h"
 #include "base/types.h"
+#include "hdf5/id.h"
 
-namespace forebay::vol {
+namespace forebay {
 
 /// A file that exists only in memory, for what HDF5 does with files alone.
-Hid file_in_memory();
+Hdf5Id file_in_memory();
 /// A datatype that datasets of any file can have: `type`, but for being committed.
-Hid uncommitted(hid_t type);
+Hdf5Id uncommitted(hid_t type);
 
 /// One chunk in memory. Kept from call to call; a dataset has one of its own.
 class FilterPipeline {
@@ -35,25 +36,25 @@ class FilterPipeline {
   static constexpr Count most_bytes = Count{1} << 30;
 
   /// The property list that a dataset of that space has once it is created.
-  Hid properties_of(hid_t space) const;
+  Hdf5Id properties_of(hid_t space) const;
 
   struct Filtered {
     std::vector<std::byte> bytes;
     std::uint32_t mask = 0;  ///< of filters that were skipped, as in H5Dread_chunk
   };
-  /// Errc::efilter naming the pipeline where a filter fails or is missing.
+  /// Errc::efilter where a filter fails or is missing.
   Filtered apply(std::span<const std::byte> values);
   /// The opposite. `values` has the size that apply() was given.
   void undo(std::span<const std::byte> bytes, std::uint32_t mask, std::span<std::byte> values);
 
  private:
   struct Chunk {
-    Hid file, dataset;
+    Hdf5Id file, dataset;
   };
   Chunk make_chunk(Count elements) const;
 
-  Hid dcpl_, type_;
+  Hdf5Id dcpl_, type_;
   std::size_t size_;
 };
 
-}  // namespace forebay::vol
+}  // namespace forebay
