@@ -49,6 +49,7 @@ shift
 exec nsenter --target "$(cat '{folder}'/"$host".pid)" {enter} -- /bin/sh -c "$*"
 """
 GLUSTER_SERVICE = ("/var/lib/glusterd", "/var/log/glusterfs", "/run/gluster")
+GLUSTER_SOCKET = "/run/gluster/glusterd.socket"  # the usual one is in /run, which all clusters share
 GLUSTER_SECONDS = 60
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -304,7 +305,8 @@ class Cluster:
         bricks = [self.path("brick", str(k)) for k in range(self.options.gluster)]
         for brick in bricks:
             brick.mkdir(parents=True)
-        run(*self.inside(0, ["glusterd", "--pid-file", str(self.path("glusterd.pid"))]))
+        run(*self.inside(0, ["glusterd", "--pid-file", str(self.path("glusterd.pid")),
+                             f"--xlator-option=management.glusterd-sockfile={GLUSTER_SOCKET}"]))
         end = time.monotonic() + GLUSTER_SECONDS
         while True:
             try:
@@ -318,7 +320,7 @@ class Cluster:
         self.gluster("volume", "start", "v")
 
     def gluster(self, *command):
-        run(*self.inside(0, ["gluster", "--mode=script", *command]))
+        run(*self.inside(0, ["gluster", "--mode=script", f"--glusterd-sock={GLUSTER_SOCKET}", *command]))
 
     def mount_gluster(self, i):
         run(*self.inside(i, ["mount", "-t", "glusterfs", f"{self.names[0]}:/v", self.options.at]))

@@ -238,8 +238,8 @@ class MemoryStage : public HoldingStage {
     together(site_.comm, [&] {
       const bool blind = bundled_ && ends_.size() > 1 && !looks_for_overlaps();
       if (!blind) carry_out(held(), ends_.size() - 1);
-      // Where the file has turned out to be quick meanwhile nobody looked.
-      const bool watched = always_ || layout_->answers_slowly();
+      // Where the file has turned out to be quick meanwhile nobody looked: a bundle's, too.
+      const bool watched = (always_ && !bundled_) || layout_->sees_overlaps();
       gave_up_ = gave_up_ || (!always_ && watched && layout_->overlapped());
       if ((blind || layout_->overlapped() || !watched) && ends_.size() > 1) carry_out_in_turn();
       layout_->flush();

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +24,10 @@ extern const StageEntry auto_stage, memory_stage;
 
 namespace {
 
+const StageEntry bundled_stage{
+    {"bundled", "a bundle's", 0},
+    [](const StageSite& site) -> std::unique_ptr<Stage> { return make_bundled_stage(site); }};
+
 constexpr int ranks = 4;
 constexpr Count elements = 4000, own = elements / ranks, length = 50;
 
@@ -31,6 +37,7 @@ struct World {
   std::vector<int> writer = std::vector<int>(elements);  ///< of the operation at hand
   std::atomic<bool> slow = false, fails = false;
   std::atomic<bool> blind = false, rank_0_first = false;  ///< sees no overlaps; the other order
+  std::atomic<bool> turns_quick = false;                  ///< which the next operation finds out
   std::atomic<int> published = 0;
 };
 
@@ -48,6 +55,7 @@ class ArrayLayout : public Layout {
     agree_on_error(comm_, attempt_to([&] {
                      if (world_.fails && comm_.rank() == 1) throw Error(Errc::eno_space, "full");
                    }));
+    if (world_.turns_quick) world_.slow = false;
     for (int turn = comm_.size() - 1; turn >= 0; --turn) {
       const int rank = world_.rank_0_first ? comm_.size() - 1 - turn : turn;
       if (comm_.rank() == rank) move(requests, write);
@@ -92,6 +100,7 @@ class CountingHost : public StageHost {
   explicit CountingHost(World& world) : world_(world) {}
   bool is_regular() override { return true; }
   void write_agreed_numrecs() override { ++world_.published; }
+  Count room() override { return 1 << 20; }  // of a bundle
   std::unique_ptr<Aside> aside() override { return nullptr; }
 
  private:
@@ -235,19 +244,25 @@ TEST(MemoryStage, auto_gives_up_where_ranks_write_the_same_bytes) {
   EXPECT_EQ(world.file[0], 3);
 }
 
-// The file has become quick, so that nobody looks, and the higher rank comes first.
+// The file becomes quick, so that nobody looks, and the higher rank comes first.
 TEST(MemoryStage, the_later_operation_wins_where_nobody_looked) {
-  World world;
-  world.slow = true;
-  on_ranks(auto_stage, world, [&](const Comm& comm, Staged& s) {
-    s.put(0, comm.rank() == 0 ? 1 : 0, 1);
-    s.put(0, comm.rank() == 3 ? 1 : 0, 2);
-    comm.barrier();
-    world.slow = false;
-    comm.barrier();
-    s.stage->flush(true);
-  });
-  EXPECT_EQ(world.file[0], 2);
+  for (const StageEntry* entry : {&auto_stage, &bundled_stage}) {
+    for (const bool meanwhile : {false, true}) {
+      SCOPED_TRACE(std::string(entry->name) + (meanwhile ? ", meanwhile" : ""));
+      World world;
+      world.slow = true;
+      on_ranks(*entry, world, [&](const Comm& comm, Staged& s) {
+        s.put(0, comm.rank() == 0 ? 1 : 0, 1);
+        s.put(0, comm.rank() == 3 ? 1 : 0, 2);
+        comm.barrier();
+        (meanwhile ? world.turns_quick : world.slow) = meanwhile;
+        comm.barrier();
+        s.stage->flush(true);
+        EXPECT_FALSE(s.stage->holds_writes());
+      });
+      EXPECT_EQ(world.file[0], 2);
+    }
+  }
 }
 
 // Chunks, and transports that leave all to the ranks, see none.

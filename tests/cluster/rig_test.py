@@ -1,8 +1,9 @@
 """A cluster ends as its command does, and leaves nothing behind however it ends.
 
-Usage: rig_test.py CLUSTER_PY MPIEXEC
+Usage: rig_test.py CLUSTER_PY MPIEXEC [OnGluster]
 """
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ NOT_RUN = 77
 SOON = 20  # seconds
 
 
-class Rig(unittest.TestCase):
+class Starts(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=os.getcwd())
         # A word that only command lines of this test have.
@@ -53,6 +54,8 @@ class Rig(unittest.TestCase):
         self.assertEqual(process.returncode, code, said)
         return said
 
+
+class Rig(Starts):
     def test_exit_code(self):
         self.end(self.start("2", "sh", "-c", "exit 5", self.word), 5)
         self.end(self.start("2", "--script", "sh", "-c", "exit 6", self.word), 6)
@@ -102,11 +105,26 @@ class Rig(unittest.TestCase):
         self.assertEqual(self.end(process, NOT_RUN), "cluster: not run: no no-such-mpiexec here\n")
 
 
+class OnGluster(Starts):
+    def test_at_the_same_time(self):
+        # Each is there until both are, and sees its own volume's files.
+        script = ('cd "$0"; "$3" -n 1 touch volume$1/of$1; touch is$1; '
+                  'for k in $(seq 300); do [ ! -e is$2 ] || break; sleep 0.1; done; [ -e is$2 ] && "$3" -n 1 ls volume$1')
+        several = [self.start("1", "--ranks", "1", "--gluster", "1", "--at", os.path.join(self.folder, f"volume{mine}"),
+                              "--script", "sh", "-c", script, self.folder, mine, other, MPIEXEC)
+                   for mine, other in ("01", "10")]
+        for mine, process in zip("01", several):
+            said = self.end(process, 0).split()
+            self.assertEqual([word for word in said if re.fullmatch("of[01]", word)], [f"of{mine}"])
+
+
 if __name__ == "__main__":
     CLUSTER, MPIEXEC = sys.argv[1:3]
-    trial = subprocess.run([sys.executable, "-B", CLUSTER, "1", "--mpiexec", MPIEXEC, "--script", "true"], text=True,
-                           check=False, stdout=subprocess.PIPE)
+    which = sys.argv[3:] or ["Rig"]
+    trial = subprocess.run([sys.executable, "-B", CLUSTER, "1", "--mpiexec", MPIEXEC,
+                            *(["--gluster", "1"] if which == ["OnGluster"] else []), "--script", "true"],
+                           text=True, check=False, stdout=subprocess.PIPE)
     if trial.returncode == NOT_RUN:
         print(trial.stdout)
         sys.exit(NOT_RUN)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[*sys.argv[:1], *which])
