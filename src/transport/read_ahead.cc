@@ -21,9 +21,12 @@ constexpr Count most_held = 256 << 10;
 
 }  // namespace
 
+bool ReadAhead::is_fresh() const {
+  return file_.changes() == filled_at_ && Clock::now() - filled_ < for_long;
+}
+
 bool ReadAhead::holds(const StreamSummary& mine) const {
-  return begin_ < end_ && mine.first >= begin_ && mine.last <= end_ &&
-         file_.changes() == filled_at_ && Clock::now() - filled_ < for_long;
+  return begin_ < end_ && mine.first >= begin_ && mine.last <= end_ && is_fresh();
 }
 
 bool ReadAhead::follows(const StreamSummary& mine) const {
@@ -59,14 +62,17 @@ void ReadAhead::note(const StreamSummary& mine) {
   last_ = alone ? mine.first : -1;
 }
 
+// As little is read ahead then as in the beginning: what was may have been read in vain.
 void ReadAhead::drop() {
   held_.reset();
   begin_ = end_ = room_ = 0;
+  asked_ = 0;
 }
 
 // Without memory, or where the file cannot be read further on, nothing is held.
 bool ReadAhead::fill(const StreamSummary& mine, Report& report) {
   const Count most = is_slow_file() ? limit_ : std::min(limit_, most_held);
+  if (begin_ < end_ && !is_fresh()) asked_ = 0;
   const Count ahead = std::min(asked_ + step_, most - mine.bytes) / step_ * step_;
   begin_ = end_ = 0;
   return !attempt_to([&] {

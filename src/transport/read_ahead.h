@@ -3,8 +3,8 @@
 // the store a few times in all, and where all ranks have what they ask for they meet once a call.
 //
 // What is held goes when this process has written to the file, by whatever object, or was told that
-// others may have (ByteFile::changes), and after `for_long`. Ranks that read together tell each
-// other of that.
+// others may have (ByteFile::changes), and after `for_long`; reading ahead then begins with little
+// again. Ranks that read together tell each other of that.
 #pragma once
 
 #include <chrono>
@@ -50,6 +50,7 @@ class ReadAhead {
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool is_fresh() const;
   bool holds(const StreamSummary& mine) const;
   bool follows(const StreamSummary& mine) const;
   bool is_slow_file() const { return is_slow(file_.least_latency(false)); }
@@ -66,7 +67,8 @@ class ReadAhead {
   mutable std::int64_t looked_ = 0;  // by need()
   Offset last_ = -1;                 // where the last request began
   Count step_ = 0;                   // from there to where the next one is expected
-  Count asked_ = 0;                  // bytes from the first of those that followed each other
+  Count asked_ = 0;                  // bytes from the first of those that followed each other, or
+                                     // from where what was held went
 };
 
 }  // namespace forebay

@@ -123,6 +123,22 @@ TEST_F(ReadAheadOfBytes, reads_anew_what_may_have_been_written) {
   }
 }
 
+// Else all that was asked for so far would be read in vain each time.
+TEST_F(ReadAheadOfBytes, begins_with_little_again_where_what_is_held_goes) {
+  for (const bool agrees : {false, true}) {
+    file_.bytes = 0;
+    for (Offset at = 0; at < 1 << 20; at += 4096) {
+      if (at % 16384 == 0) {
+        ++file_.changed;
+        if (agrees) ahead_.agreed(ahead_.need({at, at + 4096, 4096, 1}), false);
+      }
+      expect(at, 4096);
+    }
+    EXPECT_LE(file_.bytes, 2 << 20) << agrees;
+    ahead_.note({0, 1, 1, 1});
+  }
+}
+
 TEST_F(ReadAheadOfBytes, is_right_for_any_pieces) {
   std::mt19937 random(3);
   Offset next = 0;

@@ -311,6 +311,56 @@ TEST(Modes, a_rank_writes_alone_in_independent_mode) {
   EXPECT_OK(ncmpi_close(s.ncid));
 }
 
+// Small reads that follow each other may have been read ahead.
+TEST(Modes, reads_of_all_see_what_one_rank_wrote_between_them) {
+  constexpr int width = 1 << 14, piece = 1 << 10;
+  int id = -1, own = -1, dims[2] = {}, var = -1;
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_CLOBBER, no_info, &id));
+  EXPECT_OK(ncmpi_def_dim(id, "y", world.size, &dims[0]));
+  EXPECT_OK(ncmpi_def_dim(id, "x", width, &dims[1]));
+  EXPECT_OK(ncmpi_def_var(id, "v", NC_INT, 2, dims, &var));
+  EXPECT_OK(ncmpi_enddef(id));
+  int time = 0;
+  const Index rows = {0, 0}, counts = {world.size, width};
+  const auto values = [&] {
+    return std::vector<int>(static_cast<std::size_t>(world.size * width), time);
+  };
+  EXPECT_OK(ncmpi_put_var_int_all(id, var, values().data()));
+  EXPECT_OK(ncmpi_sync(id));
+  const bool writes = world.rank == world.size - 1;
+  if (writes) {
+    EXPECT_OK(ncmpi_open(MPI_COMM_SELF, world.path().c_str(), NC_WRITE, no_info, &own));
+  }
+  for (const bool by_another_open : {false, true}) {
+    for (int at = 0; at < width; at += piece) {
+      const Index start = {world.rank, at}, count = {1, piece};
+      std::vector<int> found(piece, -1);
+      EXPECT_OK(ncmpi_get_vara_int_all(id, var, start.data(), count.data(), found.data()));
+      EXPECT_TRUE(found == std::vector<int>(piece, time));
+      if (at / piece % 5 != 4) continue;
+      ++time;
+      if (by_another_open) {
+        if (writes) {
+          EXPECT_OK(ncmpi_put_vara_int_all(own, var, rows.data(), counts.data(), values().data()));
+          EXPECT_OK(ncmpi_sync(own));
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        continue;
+      }
+      EXPECT_OK(ncmpi_begin_indep_data(id));
+      if (writes) {
+        EXPECT_OK(ncmpi_put_vara_int(id, var, rows.data(), counts.data(), values().data()));
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+      EXPECT_OK(ncmpi_end_indep_data(id));
+    }
+  }
+  if (writes) {
+    EXPECT_OK(ncmpi_close(own));
+  }
+  EXPECT_OK(ncmpi_close(id));
+}
+
 TEST(Modes, read_only_files_refuse_every_change) {
   Sample s = create_sample();
   EXPECT_OK(ncmpi_close(s.ncid));

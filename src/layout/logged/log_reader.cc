@@ -37,11 +37,14 @@ void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
     std::memcpy(&out[at], fill.data(), fill.size());
 }
 
+[[noreturn]] void does_not_hold(const Entry& entry) {
+  damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
+}
+
 /// What was read from byte `begin` of an entry's data on, where that is all of it.
 void check_data(const Entry& entry, Offset begin, std::span<const std::byte> data) {
   if (begin != 0 || static_cast<Count>(data.size()) != entry.stored) return;
-  if (hash_of(data) != entry.hash)
-    damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
+  if (hash_of(data) != entry.hash) does_not_hold(entry);
 }
 
 Count memory_of(const Pattern& pattern) {
@@ -332,6 +335,28 @@ Count LogReader::stored_bytes(std::uint64_t dataset, std::uint32_t ndims) {
   return sum + (others_ ? others_->stored_bytes(dataset) : 0);
 }
 
+/// The checksum of an entry of which all is read, by several calls.
+class SumOfParts {
+ public:
+  SumOfParts(const Entry& entry, std::span<const Shared> shared, Count size) : entry_(entry) {
+    Count bytes = 0;
+    for (const Shared& s : shared) bytes += s.count * size;
+    if (shared.size() > 1 && bytes == entry.stored) hash_.emplace();
+  }
+  void add(Offset begin, std::span<const std::byte> data) {
+    if (static_cast<Count>(data.size()) == entry_.stored) return check_data(entry_, begin, data);
+    if (!hash_ || begin != end_) return;
+    hash_->add(data);
+    end_ += std::ssize(data);
+    if (end_ == entry_.stored && hash_->value() != entry_.hash) does_not_hold(entry_);
+  }
+
+ private:
+  const Entry& entry_;
+  std::optional<RunningHash> hash_;
+  Offset end_ = 0;  // of what was added
+};
+
 /// Copies pieces of one entry to their places; reads what lies close together at once.
 void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::span<std::byte> out,
                             const Entry& entry, const Source& source) {
@@ -344,13 +369,14 @@ void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::spa
     for (const Shared& s : shared) copy(s, source.here, 0);
     return;
   }
+  SumOfParts sum(entry, shared, size);
   for (std::size_t i = 0; i < shared.size();) {
     const Count begin = shared[i].a * size;
     if (shared[i].count * size >= source.direct_bytes) {
       const auto to = out.subspan(static_cast<std::size_t>(shared[i].b * size),
                                   static_cast<std::size_t>(shared[i].count * size));
       source.fetch(begin, to);
-      check_data(entry, begin, to);
+      sum.add(begin, to);
       ++i;
       continue;
     }
@@ -367,7 +393,7 @@ void LogReader::copy_shared(std::span<const Shared> shared, Count size, std::spa
     buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(end - begin)));
     const auto window = std::span(buffer_).first(static_cast<std::size_t>(end - begin));
     source.fetch(begin, window);
-    check_data(entry, begin, window);
+    sum.add(begin, window);
     StepTimer timer(report_, Step::unpack);
     for (; i < last; ++i) copy(shared[i], window, begin);
   }

@@ -2,10 +2,13 @@
 // reopening in between.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <random>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "base/memory_file_testing.h"
 #include "layout/logged/index_writer.h"
@@ -239,6 +242,10 @@ class SmallPieces {
     writer_->write(7, box_pattern(extents_, std::span(&steps, 1)), std::as_bytes(std::span(values)),
                    false);
   }
+  void write(std::span<const Run> runs, Count count, std::int32_t value) {
+    const std::vector<std::int32_t> values(static_cast<std::size_t>(count), value);
+    writer_->write(7, runs_pattern(extents_, runs), std::as_bytes(std::span(values)), false);
+  }
   void flush() { reader_.add_block(*writer_->flush()); }
   std::vector<std::int32_t> read(Offset first, Count count) {
     std::vector<std::int32_t> values(static_cast<std::size_t>(count), -1);
@@ -337,6 +344,28 @@ TEST(LoggedLayout, damage_among_pieces_that_are_read_at_once_is_an_error) {
       EXPECT_EQ(error.code(), cut ? Errc::etrunc : Errc::ebadlog) << error.what();
     }
   }
+}
+
+// To where they belong, each by a call of its own, or with others.
+TEST(LoggedLayout, damage_among_pieces_of_one_write_is_an_error) {
+  for (const std::int64_t latency : {1000, 1'000'000})
+    for (const bool damaged : {false, true}) {
+      constexpr Count elements = 5000, all = 6 * elements;
+      SmallPieces log(all);
+      log.set_latency(latency);
+      const std::array<forebay::Run, 3> runs{
+          {{0, elements}, {2 * elements, elements}, {4 * elements, 10}}};
+      log.write(runs, 2 * elements + 10, 0x01020304);
+      log.flush();
+      log.read(elements, 1);
+      auto& bytes = log.disk().bytes;
+      const std::byte value[] = {std::byte{4}, std::byte{3}, std::byte{2}, std::byte{1}};
+      const auto at = std::search(bytes.begin(), bytes.end(), std::begin(value), std::end(value));
+      if (damaged) at[4 * elements + 8] ^= std::byte{1};
+      const auto failed = attempt_to([&] { log.read(0, all); });
+      EXPECT_EQ(failed.has_value(), damaged) << latency;
+      if (failed) EXPECT_EQ(failed->code(), Errc::ebadlog) << failed->what();
+    }
 }
 
 TEST(LoggedLayout, reads_what_was_written_last) {
