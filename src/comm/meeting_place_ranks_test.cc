@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/attempt.h"
+#include "comm/agree.h"
 #include "comm/backend.h"
 #include "comm/give_way.h"
 #include "comm/peers.h"
@@ -65,6 +66,50 @@ TEST(MeetingPlace, reduces_what_all_ranks_bring) {
     std::array<std::int64_t, 3> mixed{value(comm.rank()), 1, comm.rank()};
     comm.max_and_sum(mixed, 1);
     EXPECT_EQ(mixed, (std::array<std::int64_t, 3>{value(ranks - 1), ranks, 21}));
+  });
+}
+
+// There is room for it, for none of it but the sizes, or for some ranks' alone.
+TEST(MeetingPlace, ranks_gather_whatever_each_has) {
+  with_places([](const Comm& comm, int round) {
+    constexpr std::int64_t much = 200 << 10, room = 28032 - 8;
+    const std::vector<std::vector<std::int64_t>> cases{
+        std::vector<std::int64_t>(ranks, 0),
+        std::vector<std::int64_t>(ranks, room),
+        std::vector<std::int64_t>(ranks, room + 1),
+        {0, 0, much, 0, 0, 0, 0},
+        {1, 0, 600, 0, 0, 77, room},
+        {much, much, 5, much, much, much, room + 8},
+    };
+    std::vector<std::int64_t> sizes;
+    for (const auto& known : cases) {
+      const auto of = [&](Rank rank) {
+        return std::vector<std::byte>(
+            static_cast<std::size_t>(known[static_cast<std::size_t>(rank)]),
+            std::byte(round + 31 * rank));
+      };
+      std::vector<std::byte> expected;
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        const auto its = of(rank);
+        expected.insert(expected.end(), its.begin(), its.end());
+      }
+      const auto mine = of(comm.rank());
+      EXPECT_TRUE(comm.all_gather_bytes(mine, sizes) == expected);
+      EXPECT_EQ(sizes, known);
+      EXPECT_TRUE(comm.all_gather_known(mine, sizes) == expected);
+      const auto all = std::ssize(expected);
+      EXPECT_EQ(comm.all_gather_up_to(all, mine, sizes).has_value(), true);
+      EXPECT_EQ(comm.all_gather_up_to(all - 1, mine, sizes).has_value(), false);
+      // A rank that has no memory takes no other along but by its error.
+      const bool fails = comm.rank() == round % ranks;
+      const auto failed = up_to_meeting(comm, [&] {
+        if (fails) throw Error(Errc::enomem);
+        comm.all_gather_bytes(mine, sizes);
+      });
+      ASSERT_TRUE(failed.has_value());
+      EXPECT_EQ(failed->code(), Errc::enomem);
+      EXPECT_EQ(comm.all_gather(known[static_cast<std::size_t>(comm.rank())]), known);
+    }
   });
 }
 
