@@ -68,7 +68,7 @@ struct Asked {
 
 namespace {
 
-/// What this process has been told last.
+/// What this process has been told last of a file that was created.
 class LastAsked {
  public:
   std::shared_ptr<const Asked> get() {
@@ -90,12 +90,15 @@ LastAsked& last_asked() {
   return *last;
 }
 
-Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments) {
+/// `makes`: a file that is created.
+Method shared_method(const Comm& comm, const std::string& path, Arguments& arguments, bool makes) {
   std::string packed = arguments.pack();
   const MethodSources sources = share_method_sources(comm, &packed);
   if (!comm.is_root()) arguments.unpack(packed);
-  // Without memory for it the next file is told in words again.
-  attempt_to([&] { last_asked().set(std::make_shared<const Asked>(arguments, sources)); });
+  // Programs that open a file between two others create those alike. Without memory for it the next
+  // one is told in words again.
+  if (makes)
+    attempt_to([&] { last_asked().set(std::make_shared<const Asked>(arguments, sources)); });
   return choose_method(path, arguments.hints, sources);
 }
 
@@ -168,7 +171,7 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
       method = choose_method(path, arguments.hints, met->asked->sources);
     } else {
       arguments = to_create(comm.is_root(), path, version, no_clobber, hints);
-      method = shared_method(comm, path, arguments);
+      method = shared_method(comm, path, arguments, true);
     }
     const Beside* const beside = met && met->beside ? &met->beside : nullptr;
     return begin_new(ds, comm, path, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
@@ -220,7 +223,7 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
   return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool&) {
     const std::string file = strip_prefix(path);
     Arguments arguments{hints, writable, look_at(comm, file), may_have_logs(comm.is_root(), file)};
-    Method method = shared_method(comm, path, arguments);
+    Method method = shared_method(comm, path, arguments, false);
     begin_old(ds, comm, path, arguments.flag != 0, std::move(method), arguments.found,
               arguments.logs);
     return false;

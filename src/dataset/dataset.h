@@ -88,7 +88,7 @@ class Dataset {
   static std::unique_ptr<Dataset> create(Comm comm, const std::string& path, int version,
                                          bool no_clobber, const HintMap& hints,
                                          bool may_be_later = false, const Met* met = nullptr);
-  /// Local, on rank 0: what create() would tell the others; and what a rank was told last, or null.
+  /// Local, on rank 0: what create() would tell the others; and what it told a rank last, or null.
   /// Programs ask for the same again and again: where all have the same hash nothing need be told.
   static std::shared_ptr<const Asked> ask_to_create(const std::string& path, int version,
                                                     bool no_clobber, const HintMap& hints);

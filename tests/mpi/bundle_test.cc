@@ -122,6 +122,30 @@ TEST(BundleMeetings, are_two_to_create_a_member_and_none_to_close_it) {
       expect_whole(world.path(kind + std::to_string(time) + ".nc"), 1);
 }
 
+// What is asked for of an opened file says nothing of those that are created.
+TEST(BundleMeetings, are_no_more_to_create_a_file_behind_one_that_was_opened) {
+  if (world.size == 1) return;
+  const Hints hints{{"ranks_per_node", "1"}};
+  std::string last;
+  int meetings_before = 0;
+  for (int time = 0; time < 5; ++time) {
+    if (time > 2) {
+      Info info(hints);
+      int id = -1;
+      EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, last.c_str(), NC_NOWRITE, info, &id));
+      EXPECT_OK(ncmpi_close(id));
+    }
+    File file;
+    const std::string name = "behind" + std::to_string(time) + ".nc";
+    const int create_ = meetings_in([&] { file = create(name, hints); });
+    if (time > 2) EXPECT_EQ(create_, meetings_before) << time;
+    meetings_before = create_;
+    last = file.path;
+    define(file);
+    EXPECT_OK(ncmpi_close(file.id));
+  }
+}
+
 std::string hint_in_force(int id, const char* key) {
   MPI_Info info = MPI_INFO_NULL;
   EXPECT_OK(ncmpi_inq_file_info(id, &info));
