@@ -585,6 +585,47 @@ TEST(Decomposition, maps_that_the_file_does_not_tell) {
   }
 }
 
+// One rank's order is enough for a file not to tell a map; of many maps all hear of it in words.
+TEST(Decomposition, each_of_many_maps_is_told_or_not) {
+  for (const int maps : {3, 63, 64, 130}) {
+    const Pieces forwards = scattered(), backwards = scattered(true);
+    File f;
+    const Info info(Hints{});
+    EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_CLOBBER | NC_64BIT_DATA, info,
+                           &f.ncid));
+    EXPECT_OK(ncmpi_def_dim(f.ncid, "y", rows, &f.y));
+    EXPECT_OK(ncmpi_def_dim(f.ncid, "x", columns, &f.x));
+    std::vector<int> tells, vars;
+    std::vector<const Pieces*> pieces;
+    for (int i = 0; i < maps; ++i) {
+      const bool turned = (i % 5 == 2 || i == 62 || i == 63) && i % world.size == world.rank;
+      pieces.push_back(turned ? &backwards : &forwards);
+      tells.push_back(!turned || forwards.count() < 2);
+      int map = -1, var = -1;
+      EXPECT_OK(define_map(f, *pieces.back(), &map));
+      EXPECT_OK(ncmpi_def_decom_var(f.ncid, ("v" + std::to_string(i)).c_str(), NC_INT, 0, nullptr,
+                                    map, &var));
+      vars.push_back(var);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, tells.data(), maps, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    EXPECT_OK(ncmpi_enddef(f.ncid));
+    for (size_t i = 0; i < vars.size(); ++i)
+      EXPECT_OK(ncmpi_put_decom_int_all(f.ncid, vars[i], nullptr, nullptr,
+                                        own_values<int>(*pieces[i], vars[i], 0, 0).data()));
+    EXPECT_OK(ncmpi_close(f.ncid));
+    f.ncid = reopen();
+    for (size_t i = 0; i < vars.size(); ++i) {
+      std::vector<int> got(forwards.mine.size());
+      const int told = ncmpi_get_decom_int_all(f.ncid, vars[i], nullptr, nullptr, got.data());
+      EXPECT_EQ(tells[i] != 0 ? NC_NOERR : NC_EINVAL, told) << "map " << i << " of " << maps;
+      if (told != NC_NOERR) continue;
+      EXPECT_EQ(own_values<int>(forwards, vars[i], 0, 0), got);
+    }
+    EXPECT_OK(ncmpi_close(f.ncid));
+    remove_file();
+  }
+}
+
 // Several maps in one file, some defined later, one by none of the variables; each finds its own.
 TEST(Decomposition, several_maps_and_redefinition) {
   for (const Layout& layout : layouts) {
