@@ -127,7 +127,7 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
   // Each rank that writes would have to open most files, which takes long where calls do.
   const PlannedWindows planned{windows_->size(),
                                [&](Count position) { return owner_of(plan_, *windows_, position); },
-                               &messages_in_, slow_, windows_->take_turns()};
+                               &messages_in_, slow_};
   TransportOptions to;
   // Overlaps are seen in windows only.
   to.kind = plan_.groups.size() == 1 && !facts_.several ? "auto" : "aggregated";

@@ -22,11 +22,6 @@ BundleWindows::BundleWindows(std::span<const Range> files, Count size) : size_(s
   }
 }
 
-bool BundleWindows::take_turns() const {
-  return std::none_of(counts_.begin(), counts_.end(),
-                      [&](Count count) { return count > all_ - count; });
-}
-
 // Of file g stand before (2k + 1) / 2n those windows j with (2j + 1) / 2m < that, or = for g < f.
 Count BundleWindows::position(std::size_t file, Count window) const {
   Count before = window;

@@ -31,8 +31,6 @@ class BundleWindows {
   Count size() const { return size_; }
   Count count() const { return all_; }
   Count count_of(std::size_t file) const { return counts_[file]; }
-  /// Those that follow each other are different files', mostly: no file has more than half of all.
-  bool take_turns() const;
   /// Number of a file's first window, in the file.
   Count first_of(std::size_t file) const { return firsts_[file]; }
 

@@ -46,16 +46,6 @@ TEST(BundleWindows, small_files_are_spread_over_a_large_one) {
   EXPECT_EQ(windows.position(2, 0), 51 + 1);
 }
 
-TEST(BundleWindows, take_turns_where_no_file_has_more_than_half_of_them) {
-  const auto take_turns = [](std::vector<BundleWindows::Range> files) {
-    return BundleWindows(files, 10).take_turns();
-  };
-  EXPECT_TRUE(take_turns({{0, 100}, {0, 100}}));
-  EXPECT_TRUE(take_turns({{0, 100}, {0, 60}, {0, 40}}));
-  EXPECT_FALSE(take_turns({{0, 100}}));
-  EXPECT_FALSE(take_turns({{0, 100}, {0, 50}, {0, 40}, {7, 7}}));
-}
-
 TEST(BundleWindows, sizes_that_no_offset_can_tell_are_refused) {
   const Offset most = std::numeric_limits<Offset>::max() - 1;
   const std::vector<BundleWindows::Range> files{{0, most}, {0, most}};

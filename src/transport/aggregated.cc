@@ -422,8 +422,8 @@ void AggregatedTransport::walk_windows(const OperationTotal& total, ExtentStream
   if (options_.planned) site.messages_in = options_.planned->messages_in;
   site.by_first = writing && options_.planned && options_.planned->by_first && options_.bulk &&
                   !file_->writes_later();
-  site.by_waiting = writing && options_.planned && options_.planned->apart && one_node() &&
-                    !options_.bulk && !file_->writes_later();
+  site.by_waiting =
+      writing && options_.planned && one_node() && !options_.bulk && !file_->writes_later();
   const bool by_all = one_node() && (grid.count <= slots_->rings().home ||
                                      total.bytes >= (total.last - total.first) / 2);
   std::unique_ptr<ExtentStream> first_walk, second_walk;

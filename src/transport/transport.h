@@ -20,8 +20,6 @@ struct PlannedWindows {
   std::function<Rank(Count window)> owner;  ///< writes it, or its node does
   std::int64_t* messages_in = nullptr;      ///< adds those that came to this rank for them
   bool by_first = false;  ///< where threads write the first rank of a node does, whoever comes last
-  /// Windows that follow each other are different files', mostly: ranks may write side by side.
-  bool apart = false;
 };
 
 /// What a transport may be told; every member has the default that measured best

@@ -54,8 +54,8 @@ struct WindowSite {
   /// What is written at home the node's first rank writes, whoever comes last: others need not
   /// have opened the files.
   bool by_first = false;
-  /// Windows that follow each other are different files': whoever waits writes one that is
-  /// complete. One node only.
+  /// Windows that follow each other are different files', as a rule: whoever waits writes one that
+  /// is complete. One node only.
   bool by_waiting = false;
 };
 
