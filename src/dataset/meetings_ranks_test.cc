@@ -272,19 +272,34 @@ struct OfAFile {
   int create = 0, enddef = 0, close = 0, open = 0, close_old = 0;
 };
 
+/// Counts the meetings of what a rank does.
+class CountedMeetings {
+ public:
+  explicit CountedMeetings(const Comm& comm) : comm_(comm) {
+    comm_.before_meetings([this] { ++count_; });
+  }
+  ~CountedMeetings() { comm_.before_meetings({}); }
+  CountedMeetings(const CountedMeetings&) = delete;
+  CountedMeetings& operator=(const CountedMeetings&) = delete;
+
+  void operator()(int& meetings, auto&& f) {
+    count_ = 0;
+    f();
+    meetings = count_;
+  }
+
+ private:
+  const Comm& comm_;
+  int count_ = 0;
+};
+
 /// A front end whose ranks have just met.
 OfAFile meetings_of_a_file(const HintMap& hints) {
   const std::string path = ::testing::TempDir() + "/forebay_meetings_of_a_file.nc";
   std::array<OfAFile, ranks> all;
   run_as_threads(ranks, [&](const Comm& comm) {
     OfAFile& mine = all[static_cast<std::size_t>(comm.rank())];
-    int count = 0;
-    const auto in = [&](int& meetings, auto&& f) {
-      count = 0;
-      f();
-      meetings = count;
-    };
-    comm.before_meetings([&] { ++count; });
+    CountedMeetings in(comm);
     std::unique_ptr<Dataset> ds;
     const Met met;
     in(mine.create, [&] { ds = Dataset::create(comm, path, 5, false, hints, false, &met); });
@@ -299,7 +314,6 @@ OfAFile meetings_of_a_file(const HintMap& hints) {
     in(mine.open, [&] { ds = Dataset::open(comm, path, true, hints, &met); });
     EXPECT_EQ(ds->schema().numrecs, rows);
     in(mine.close_old, [&] { ds->close(); });
-    comm.before_meetings({});
   });
   std::filesystem::remove(path);
   for (const OfAFile& of_rank : all) {
@@ -330,13 +344,7 @@ OfAFile meetings_of_a_decomposed_file(bool by_map, int& write) {
   std::array<int, ranks> writes{};
   run_as_threads(ranks, [&](const Comm& comm) {
     const auto me = static_cast<std::size_t>(comm.rank());
-    int count = 0;
-    const auto in = [&](int& meetings, auto&& f) {
-      count = 0;
-      f();
-      meetings = count;
-    };
-    comm.before_meetings([&] { ++count; });
+    CountedMeetings in(comm);
     const Met met;
     for (int file = 0; file < 2; ++file) {
       std::unique_ptr<Dataset> ds;
@@ -371,7 +379,6 @@ OfAFile meetings_of_a_decomposed_file(bool by_map, int& write) {
       EXPECT_EQ(found[3], (comm.rank() + 1) % ranks * each + 3);
       ds->close();
     }
-    comm.before_meetings({});
   });
   std::filesystem::remove_all(path + ".subfiles");
   std::filesystem::remove(path);

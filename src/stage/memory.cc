@@ -138,8 +138,7 @@ class MemoryStage : public HoldingStage {
     if (bundled_)
       return fmt::format(
           "bundle: {} collective writes waited, carried out together with other files' {} times, "
-          "and "
-          "with each other alone {} times",
+          "and with each other alone {} times",
           held_operations_, by_others_, flushes_);
     return fmt::format("memory: {} collective writes waited, carried out together {} times{}",
                        held_operations_, flushes_,

@@ -176,10 +176,10 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
                : carried_out_directly(total, node_counts(), options_, writing)) {
     ++direct_operations_;
     finish_before_direct();
-    attempt_into(failure_, [&] {
-      if (writing) return write(extents);
-      reads_on ? ahead_.read(extents, options_.hole_threshold, report_) : read_now(extents);
-    });
+    if (reads_on)
+      attempt_into(failure_, [&] { ahead_.read(extents, options_.hole_threshold, report_); });
+    else
+      directly(extents, writing);
   } else if (may_try_directly(total, node_counts(), options_, writing) && !caches_weak_ &&
              !file_->writes_later()) {  // how long copying takes tells nothing
     by_the_quicker_way(total, extents, writing);

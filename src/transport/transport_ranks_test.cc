@@ -856,6 +856,14 @@ class Paired : public MemoryFile {
   inline static std::mutex one_at_a_time_;  // all ranks' files are one disk
 };
 
+/// A piece of one byte in each window, `at` bytes into it.
+Listed one_a_window(std::vector<std::byte>& bytes, Count window, Offset at) {
+  std::vector<Extent> pieces;
+  for (std::size_t w = 0; w < bytes.size(); ++w)
+    pieces.push_back({static_cast<Count>(w) * window + at, 1, &bytes[w], 0, 1});
+  return Listed(std::move(pieces));
+}
+
 // Else who came last at one window would be the last at all others.
 TEST(ThroughWindows, ranks_that_wait_write_those_of_several_files_side_by_side) {
   constexpr Count window = 4096, windows = 40;
@@ -869,10 +877,7 @@ TEST(ThroughWindows, ranks_that_wait_write_those_of_several_files_side_by_side) 
     const auto transport =
         make_transport(comm, std::make_shared<Paired>("paired", disk), options, report);
     std::vector<std::byte> bytes(windows, std::byte{7});
-    std::vector<Extent> pieces;
-    for (Count w = 0; w < windows; ++w)
-      pieces.push_back({w * window + comm.rank(), 1, &bytes[static_cast<std::size_t>(w)], 0, 1});
-    Listed all(std::move(pieces));
+    Listed all = one_a_window(bytes, window, comm.rank());
     transport->write_all(all);
     transport->close();
     EXPECT_GE(report[Step::wait], 0) << comm.rank();
@@ -921,11 +926,7 @@ TEST(ThroughWindows, time_of_threads_is_not_taken_off_that_of_waiting) {
         const auto transport =
             make_transport(comm, std::make_shared<SlowFile>("slow", disk), options, report);
         std::vector<std::byte> bytes(windows, std::byte{7});
-        std::vector<Extent> pieces;
-        for (Count w = 0; w < windows; ++w)
-          pieces.push_back(
-              {w * window + comm.rank() * 8, 1, &bytes[static_cast<std::size_t>(w)], 0, 1});
-        Listed all(std::move(pieces));
+        Listed all = one_a_window(bytes, window, comm.rank() * 8);
         writing ? transport->write_all(all) : transport->read_all(all);
         transport->close();
         EXPECT_GE(report[Step::wait], 0) << writing << ranks_per_node << comm.rank();

@@ -206,8 +206,10 @@ void ClassicContainer::find_stripes(bool makes, const std::function<bool()>& on_
         found[0] = stripes.unit;
         found[1] = stripes.count;
         // An old file's tell nothing of what the folder's new ones have.
-        if (makes) folder.stripe_count = stripes.count;
-        if (makes) folder.stripe_unit = stripes.unit;
+        if (makes) {
+          folder.stripe_count = stripes.count;
+          folder.stripe_unit = stripes.unit;
+        }
       }
     }
     if (tells) told = tells();
