@@ -99,8 +99,7 @@ void Comm::meet_in(Errc mine, std::span<std::int64_t> values, std::int64_t kind,
     throw Error(Errc::emultidefine, "ranks are in different collective calls",
                 "let all ranks make the same collective calls in the same order");
   }
-  if (meeting.code != 0)
-    throw Error(static_cast<Errc>(meeting.code), "another rank failed in this collective step");
+  if (meeting.code != 0) throw error_of_others(meeting.code);
   std::copy_n(meeting.values, values.size(), values.begin());
 }
 

@@ -71,9 +71,7 @@ bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selectio
 
 bool FileMaps::read(VarId id, const Subarray& selection, Type type, void* out, int threads) const {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  if (damage_)
-    throw Error(damage_->code(), "variable " + var.name + ": " + damage_->message(),
-                damage_->advice());
+  if (damage_) throw damage_->at("variable " + var.name);
   const std::lock_guard<std::mutex> lock(reading_);
   reader_.use_threads(threads);
   return read_part(var, id, selection, type, static_cast<std::byte*>(out));
