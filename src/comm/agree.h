@@ -29,17 +29,24 @@ inline Error error_of_others(
   return Error(static_cast<Errc>(code), message).as_of_others();
 }
 
+/// Collective. Calls meet(code), a meeting that this rank comes to with the code of `mine`. Throws
+/// that where it is an error, whatever the others have, else what the meeting throws.
+template <typename F>
+void meet_with(const std::optional<Error>& mine, F&& meet) {
+  try {
+    meet(mine ? mine->code() : Errc::ok);
+  } catch (...) {
+    if (!mine) throw;
+  }
+  if (mine) throw Error(*mine).as_own_matter(false);
+}
+
 /// Collective. Returns if no rank has an error. Otherwise throws: a rank's own error where it has
 /// one, else one of others with the code of the worst (most negative) one. `value`, if it is there,
 /// is reduced on the way.
 inline void agree_on_error(const Comm& comm, const std::optional<Error>& mine,
                            std::span<std::int64_t> value = {}, Reduce op = Reduce::min) {
-  try {
-    comm.meet(value, op, mine ? mine->code() : Errc::ok);
-  } catch (...) {
-    if (!mine) throw;
-  }
-  if (mine) throw Error(*mine).as_own_matter(false);
+  meet_with(mine, [&](Errc code) { comm.meet(value, op, code); });
 }
 
 /// Collective. Rank 0 calls f(); what that throws is thrown on all.
