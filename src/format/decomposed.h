@@ -150,6 +150,8 @@ struct Entry {
 
   bool operator==(const Entry&) const = default;
 
+  /// Others tell which map a variable is defined by.
+  bool has_values() const { return bytes > 0; }
   Count stored_bytes() const {
     Count sum = parts.empty() ? bytes : 0;
     for (const StoredPart& part : parts) sum += part.bytes;
