@@ -22,12 +22,16 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/leavings.h"
 #include "base/types.h"
 
 namespace forebay::decomposed {
+
+/// Throws Errc::enotnc.
+[[noreturn]] void damaged(const std::string& what);
 
 /// Slots are written whole, by one system call within a sector.
 constexpr Count slot_bytes = state_slot_bytes;
