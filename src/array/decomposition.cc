@@ -52,8 +52,7 @@ Decomposition::Decomposition(std::vector<DimId> dims, std::vector<Count> shape, 
     try {
       flatten_varn(var, one, 0, false, list);
     } catch (const Error& error) {
-      throw Error(error.code(), "piece " + std::to_string(i) + ": " + error.message(),
-                  error.advice());
+      throw error.at("piece " + std::to_string(i));
     }
     runs_.insert(runs_.end(), list.runs.begin(), list.runs.end());
     end_piece();

@@ -9,16 +9,6 @@ namespace {
 
 constexpr std::size_t most_dims = 32;  // HDF5's limit
 
-/// Appends a run, or makes the last one longer.
-void append(std::vector<PatternRun>& runs, Offset offset, Count length) {
-  if (!runs.empty() && runs.back().end() == offset) {
-    runs.back().length += length;
-    return;
-  }
-  const Count position = runs.empty() ? 0 : runs.back().position + runs.back().length;
-  runs.push_back({offset, length, position});
-}
-
 /// Joins a last outer dimension whose inside is selected whole with the run: one normal form for
 /// equal selections.
 void join_whole(Pattern& pattern) {
@@ -156,18 +146,6 @@ View view_of(const Pattern& pattern, Count base, std::size_t outer, Offset low, 
   return view;
 }
 
-/// Joins a shared piece with the last one where they are neighbours in both.
-void share(std::vector<Shared>& out, Count a, Count b, Count count) {
-  if (!out.empty()) {
-    Shared& last = out.back();
-    if (last.a + last.count == a && last.b + last.count == b) {
-      last.count += count;
-      return;
-    }
-  }
-  out.push_back({a, b, count});
-}
-
 /// The first run that ends after `offset`.
 std::size_t first_after(std::span<const PatternRun> runs, std::size_t from, Offset offset) {
   return static_cast<std::size_t>(
@@ -188,7 +166,7 @@ std::vector<Shared> shared_runs(const View& a, const View& b) {
     const Offset begin = std::max(p_begin, q_begin);
     const Offset end = std::min(p_begin + p.length, q_begin + q.length);
     if (begin < end)
-      share(out, p.position + begin - p_begin, q.position + begin - q_begin, end - begin);
+      append_piece(out, {p.position + begin - p_begin, q.position + begin - q_begin, end - begin});
     if (p_begin + p.length <= q_begin + q.length)
       i = search_a ? first_after(a.runs, i + 1, q_begin - a.shift) : i + 1;
     else
@@ -215,7 +193,7 @@ std::vector<Shared> shared_steps(const Steps& a, const Steps& b) {
     const Count at = few.start + i * few.stride - many.start;
     if (at < 0 || at % many.stride != 0 || at / many.stride >= many.count) continue;
     const Count other = at / many.stride;
-    share(out, a_shorter ? i : other, a_shorter ? other : i, 1);
+    append_piece(out, {a_shorter ? i : other, a_shorter ? other : i, 1});
   }
   return out;
 }
@@ -270,6 +248,15 @@ void intersect_views(const View& a, const View& b,
 std::string text(Count n) { return std::to_string(n); }
 
 }  // namespace
+
+void append_run(std::vector<PatternRun>& runs, Offset offset, Count length) {
+  if (!runs.empty() && runs.back().end() == offset) {
+    runs.back().length += length;
+    return;
+  }
+  const Count position = runs.empty() ? 0 : runs.back().position + runs.back().length;
+  runs.push_back({offset, length, position});
+}
 
 Count Pattern::below(std::size_t d) const {
   Count product = 1;
@@ -338,7 +325,7 @@ std::optional<Placed> blocks_pattern(std::span<const Count> extents,
     const Offset offset = first(i, common) * inside;
     if (i > 0 && offset < end) return std::nullopt;
     end = (last(i, common) + 1) * inside;
-    append(pattern.runs, offset, end - offset);
+    append_run(pattern.runs, offset, end - offset);
   }
   pattern.outer = std::move(outer);
   if (pattern.outer.empty()) {
@@ -359,7 +346,7 @@ Placed runs_pattern(std::span<const Count> extents, std::span<const Run> runs) {
   const Count row = pattern.below(1);
   placed.base = runs[0].offset / row;
   pattern.runs.reserve(runs.size());
-  for (const Run& run : runs) append(pattern.runs, run.offset - placed.base * row, run.length);
+  for (const Run& run : runs) append_run(pattern.runs, run.offset - placed.base * row, run.length);
   return placed;
 }
 

@@ -43,6 +43,9 @@ struct PatternRun {
   bool operator==(const PatternRun&) const = default;
 };
 
+/// Appends a run behind all others, or makes the last one longer.
+void append_run(std::vector<PatternRun>& runs, Offset offset, Count length);
+
 struct Pattern {
   /// Extents of dimensions 1 … n-1 when the selection was made: what flattening depends on.
   std::vector<Count> inner;
@@ -93,6 +96,21 @@ Bounds bounds_of(const Pattern& pattern, Count base);
 struct Shared {
   Count a, b, count;
 };
+
+/// Appends elements that two sides have, {first here, first there, count}, or makes the last of
+/// them more where these follow in both.
+template <typename Piece>
+void append_piece(std::vector<Piece>& pieces, const Piece& next) {
+  const auto& [here, there, more] = next;
+  if (!pieces.empty()) {
+    auto& [last_here, last_there, count] = pieces.back();
+    if (last_here + count == here && last_there + count == there) {
+      count += more;
+      return;
+    }
+  }
+  pieces.push_back(next);
+}
 
 /// A list of shared elements whose places are all shifted by the same numbers.
 struct SharedList {

@@ -99,6 +99,12 @@ std::optional<int> Schema::record_dim() const {
   return std::nullopt;
 }
 
+const Dimension& Schema::dim(int id) const {
+  if (id < 0 || id >= std::ssize(dims))
+    throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(id));
+  return dims[static_cast<std::size_t>(id)];
+}
+
 int Schema::add_dim(Dimension dim) {
   const int id = static_cast<int>(dims.size());
   dim_index_.add(dim.name, id);

@@ -138,6 +138,7 @@ class Schema {
   std::optional<int> find_dim(std::string_view name) const { return dim_index_.find(name); }
   std::optional<int> find_var(std::string_view name) const { return var_index_.find(name); }
   std::optional<int> record_dim() const;
+  const Dimension& dim(int id) const;  ///< Errc::ebaddim where there is none of that number
   int add_dim(Dimension dim);
   int add_var(Variable var);  ///< derives the variable too; the caller has checked dimids
   void rename_dim(int id, std::string name);

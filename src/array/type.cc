@@ -1,6 +1,9 @@
 #include "array/type.h"
 
 #include <cstring>
+#include <string>
+
+#include "base/error.h"
 
 namespace forebay {
 namespace {
@@ -16,6 +19,14 @@ void put(std::byte* out, T value) {
 }  // namespace
 
 const char* name_of(Type type) { return names[is_valid(type) ? static_cast<int>(type) : 0]; }
+
+void check_type(Type type, int cdf_version) {
+  if (!is_valid(type))
+    throw Error(Errc::ebadtype, "type " + std::to_string(static_cast<int>(type)) + " is unknown");
+  if (!valid_in_version(type, cdf_version))
+    throw Error(Errc::estrictcdf2, std::string("type ") + name_of(type) + " needs CDF-5",
+                "create the file with NC_64BIT_DATA");
+}
 
 void default_fill(Type type, std::byte out[8]) {
   std::memset(out, 0, 8);

@@ -90,6 +90,8 @@ constexpr bool is_signed(Type type) {
 constexpr bool valid_in_version(Type type, int cdf_version) {
   return is_valid(type) && (cdf_version == 5 || type <= Type::float64);
 }
+/// Throws Errc::ebadtype or estrictcdf2 where that is not so.
+void check_type(Type type, int cdf_version);
 
 // The type's name in CDL: byte char short int float double ubyte ushort uint int64 uint64;
 // "none" for an invalid type. The string is static.

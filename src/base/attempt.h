@@ -42,8 +42,7 @@ auto naming(const std::string& where, F&& f) {
   try {
     return f();
   } catch (const Error& error) {
-    throw Error(error.code(), where + ": " + error.message(), error.advice())
-        .as_own_matter(error.is_own_matter());
+    throw error.at(where);
   }
 }
 

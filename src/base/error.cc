@@ -37,6 +37,22 @@ const std::string& Error::advice() const noexcept { return text_ ? text_->advice
 
 const char* Error::what() const noexcept { return text_ ? text_->both.c_str() : message().c_str(); }
 
+Error Error::reworded(std::string message, std::string advice) const noexcept {
+  Error other(code_, std::move(message), std::move(advice));
+  if (!other.text_) return *this;
+  other.own_matter_ = own_matter_;
+  other.of_others_ = of_others_;
+  return other;
+}
+
+Error Error::at(const std::string& where) const noexcept {
+  try {
+    return reworded(where + ": " + message(), advice());
+  } catch (...) {
+    return *this;
+  }
+}
+
 Error current_error() noexcept {
   try {
     throw;

@@ -29,11 +29,22 @@ class Error : public std::exception {
   const std::string& advice() const noexcept;
   /// Message and advice in one line.
   const char* what() const noexcept override;
+  /// This error in other words, of the same code and the same ranks; as it is where there is no
+  /// memory for them.
+  Error reworded(std::string message, std::string advice) const noexcept;
+  /// Told with where it happened, in front of its message.
+  Error at(const std::string& where) const noexcept;
   /// An error of one rank's own requests: it took part in all that ranks do together, and no other
   /// rank needs to know (comm/agree.h).
   bool is_own_matter() const noexcept { return own_matter_; }
   Error&& as_own_matter(bool own = true) && noexcept {
     own_matter_ = own;
+    return std::move(*this);
+  }
+  /// Another rank's error, of which this one knows the code alone.
+  bool is_of_others() const noexcept { return of_others_; }
+  Error&& as_of_others() && noexcept {
+    of_others_ = true;
     return std::move(*this);
   }
 
@@ -43,7 +54,7 @@ class Error : public std::exception {
   };
 
   Errc code_;
-  bool own_matter_ = false;
+  bool own_matter_ = false, of_others_ = false;
   std::shared_ptr<const Text> text_;
 };
 

@@ -300,8 +300,7 @@ void Bundle::settle() {
     file->failed();
     std::optional<Error> error = write->failure(f);
     if (!error) error = failed;
-    if (!error)
-      error = Error(static_cast<Errc>(outcome.codes[f]), "another rank failed to write the file");
+    if (!error) error = error_of_others(outcome.codes[f], "another rank failed to write the file");
     for (const Member& member : open_)
       if (member.dataset == file) note_lost(member, *error);
     for (Closed& closed : closed_)
@@ -550,7 +549,7 @@ void Bundle::end_closed() {
       dataset.forget_others();
       keep_first(member.failed, attempt_to([&] { dataset.close(); }));
     } else if (!member.failed && codes_[i] != 0) {
-      member.failed = Error(static_cast<Errc>(codes_[i]), "another rank failed to close the file");
+      member.failed = error_of_others(codes_[i], "another rank failed to close the file");
     }
     outcomes_.emplace_back(member.member.path, member.failed ? to_int(member.failed->code()) : 0);
     if (member.failed) note_lost(member.member, *member.failed);
@@ -569,7 +568,7 @@ void Bundle::tell() {
     std::string message = named ? error.message() : path + ": " + error.message();
     for (std::size_t i = 1; i < lost_.size(); ++i)
       message += (i == 1 ? "; as well failed: " : ", ") + *lost_[i].first;
-    told = Error(error.code(), message, error.advice());
+    told = error.reworded(std::move(message), error.advice());
   });
   lost_.clear();
   throw *told;

@@ -88,7 +88,7 @@ void complete_all() {
     // There is no call left that could return it: a rank tells it, one that knows more than that
     // another failed, if there is any.
     const Comm& comm = bundle.comm();
-    const bool knows = failed && failed->message().find("another rank") == std::string::npos;
+    const bool knows = failed && !failed->is_of_others();
     const std::int64_t mine = failed ? (knows ? 0 : comm.size()) + comm.rank() : 2 * comm.size();
     std::int64_t teller = mine;
     attempt_to([&] { teller = comm.all_reduce(mine, Reduce::min); });

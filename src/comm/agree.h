@@ -22,17 +22,31 @@
 
 namespace forebay {
 
-/// Collective. Returns if no rank has an error. Otherwise throws: a rank's own error where it has
-/// one, else an Error with the code of the worst (most negative) one. `value`, if it is there, is
-/// reduced on the way.
-inline void agree_on_error(const Comm& comm, const std::optional<Error>& mine,
-                           std::span<std::int64_t> value = {}, Reduce op = Reduce::min) {
+/// What a rank throws for another one's error.
+inline Error error_of_others(
+    std::int64_t code,
+    const char* message = "another rank failed in this collective step") noexcept {
+  return Error(static_cast<Errc>(code), message).as_of_others();
+}
+
+/// Collective. Calls meet(code), a meeting that this rank comes to with the code of `mine`. Throws
+/// that where it is an error, whatever the others have, else what the meeting throws.
+template <typename F>
+void meet_with(const std::optional<Error>& mine, F&& meet) {
   try {
-    comm.meet(value, op, mine ? mine->code() : Errc::ok);
+    meet(mine ? mine->code() : Errc::ok);
   } catch (...) {
     if (!mine) throw;
   }
   if (mine) throw Error(*mine).as_own_matter(false);
+}
+
+/// Collective. Returns if no rank has an error. Otherwise throws: a rank's own error where it has
+/// one, else one of others with the code of the worst (most negative) one. `value`, if it is there,
+/// is reduced on the way.
+inline void agree_on_error(const Comm& comm, const std::optional<Error>& mine,
+                           std::span<std::int64_t> value = {}, Reduce op = Reduce::min) {
+  meet_with(mine, [&](Errc code) { comm.meet(value, op, code); });
 }
 
 /// Collective. Rank 0 calls f(); what that throws is thrown on all.
@@ -58,7 +72,7 @@ inline std::optional<Error> worst_of_all(const Comm& comm, const std::optional<E
   const auto worst = comm.all_reduce(mine ? to_int(mine->code()) : 0, Reduce::min);
   if (mine) return Error(*mine).as_own_matter(false);
   if (worst == 0) return std::nullopt;
-  return Error(static_cast<Errc>(worst), "another rank failed in this collective step");
+  return error_of_others(worst);
 }
 
 /// Collective. Calls f(), whose last step, if it succeeds, is a meeting of all ranks, behind which

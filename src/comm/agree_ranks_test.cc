@@ -120,6 +120,36 @@ void go_on(const Comm& comm) {
   for (const auto& call : calls()) call(comm);
 }
 
+// Whoever tells an error to a user looks for a rank that knows more than its code.
+TEST(Agreement, marks_the_errors_of_other_ranks) {
+  run_as_threads(ranks, [](const Comm& comm) {
+    std::optional<Error> mine;
+    if (comm.rank() == 1) mine = Error(Errc::eno_space, "the disk is full", "free some space");
+    const std::vector<std::function<void()>> ways = {
+        [&] { agree_on_error(comm, mine); },
+        [&] {
+          if (auto worst = worst_of_all(comm, mine)) throw *worst;
+        },
+        [&] {
+          together(comm, [&] {
+            if (mine) throw *mine;
+            comm.barrier();
+          });
+        },
+    };
+    for (const auto& way : ways) {
+      const auto failed = attempt_to([&] { naming("a.nc", way); });
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->code(), Errc::eno_space);
+      EXPECT_EQ(failed->is_of_others(), !mine) << failed->message();
+      EXPECT_TRUE(failed->message().starts_with("a.nc: ")) << failed->message();
+      if (mine) EXPECT_EQ(failed->advice(), mine->advice());
+      comm.forget_failed_meeting();
+      comm.barrier();
+    }
+  });
+}
+
 TEST(Meetings, tell_of_a_failure_before_any_collective_call) {
   for (std::size_t at = 0; at <= calls().size(); ++at) {
     for (int failing = 0; failing < ranks; ++failing) {

@@ -49,6 +49,11 @@ class Rooms {
   }
   /// Behind it, where all had room.
   const std::byte* of(Rank rank) const { return first_ + rank * room_; }
+  std::int64_t value_of(Rank rank, std::size_t i) const {
+    std::int64_t value;
+    std::memcpy(&value, of(rank) + i * sizeof value, sizeof value);
+    return value;
+  }
 
  private:
   std::int64_t room_;
@@ -99,8 +104,7 @@ void Comm::meet_in(Errc mine, std::span<std::int64_t> values, std::int64_t kind,
     throw Error(Errc::emultidefine, "ranks are in different collective calls",
                 "let all ranks make the same collective calls in the same order");
   }
-  if (meeting.code != 0)
-    throw Error(static_cast<Errc>(meeting.code), "another rank failed in this collective step");
+  if (meeting.code != 0) throw error_of_others(meeting.code);
   std::copy_n(meeting.values, values.size(), values.begin());
 }
 
@@ -176,8 +180,13 @@ void Comm::broadcast_bytes(std::span<const std::byte> mine,
 void Comm::all_reduce(std::span<std::int64_t> values, Reduce op) const {
   if (size_ == 1) return;
   if (values.size() <= Meeting::room) return meet(values, op, Errc::ok);
+  const Rooms rooms(*backend_, rank_);
+  rooms.put(std::as_bytes(values));
   meet();
-  backend_->all_reduce(values, op);
+  if (!rooms.has(std::ssize(std::as_bytes(values)))) return backend_->all_reduce(values, op);
+  for (Rank r = 0; r < size_; ++r)
+    for (std::size_t i = 0; r != rank_ && i < values.size(); ++i)
+      values[i] = reduced(values[i], rooms.value_of(r, i), op);
 }
 
 void Comm::max_and_sum(std::span<std::int64_t> values, std::size_t maxima) const {
@@ -196,7 +205,18 @@ void Comm::exclusive_scan(std::span<std::int64_t> values, std::span<std::int64_t
     std::fill(values.begin(), values.end(), 0);
     return;
   }
+  const Rooms rooms(*backend_, rank_);
+  rooms.put(std::as_bytes(values));
   meet(mine);
+  if (rooms.has(std::ssize(std::as_bytes(values)))) {
+    std::fill(values.begin(), values.end(), 0);
+    for (Rank r = 0; r < size_; ++r)
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (r < rank_) values[i] += rooms.value_of(r, i);
+        if (r != rank_) totals[i] += rooms.value_of(r, i);
+      }
+    return;
+  }
   backend_->exclusive_scan(values);
   // The last rank has all sums once it adds its own.
   for (std::size_t i = 0; i < values.size(); ++i) totals[i] += values[i];

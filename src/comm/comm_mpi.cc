@@ -208,7 +208,7 @@ Comm make_comm(MPI_Comm comm, std::span<std::int64_t> maxima,
   Comm made(std::move(backend));
   if (!told.is_told) agree_on_error(made, failed, maxima, Reduce::max);
   if (failed) throw *failed;
-  if (told.code != 0) throw Error(static_cast<Errc>(told.code), "another rank failed as it began");
+  if (told.code != 0) throw error_of_others(told.code, "another rank failed as it began");
   return made;
 }
 

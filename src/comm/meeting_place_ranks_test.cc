@@ -69,6 +69,41 @@ TEST(MeetingPlace, reduces_what_all_ranks_bring) {
   });
 }
 
+// As few as a meeting carries, as the node's memory has room for, and more.
+TEST(MeetingPlace, reduces_and_scans_any_number_of_values) {
+  with_places([](const Comm& comm, int round) {
+    if (round >= ranks) return;
+    for (const std::size_t n : {22, 23, 3504, 3505}) {
+      const auto of = [&](Rank rank) {
+        std::vector<std::int64_t> values(n);
+        for (std::size_t i = 0; i < n; ++i)
+          values[i] =
+              static_cast<std::int64_t>((i * 7919 + static_cast<std::size_t>(rank) * 31) % 1009) -
+              round;
+        return values;
+      };
+      for (const Reduce op : {Reduce::min, Reduce::max, Reduce::sum, Reduce::bit_or}) {
+        std::vector<std::int64_t> values = of(comm.rank()), expected = of(0);
+        for (Rank rank = 1; rank < ranks; ++rank) {
+          const auto its = of(rank);
+          for (std::size_t i = 0; i < n; ++i) expected[i] = reduced(expected[i], its[i], op);
+        }
+        comm.all_reduce(values, op);
+        EXPECT_TRUE(values == expected) << n;
+      }
+      std::vector<std::int64_t> values = of(comm.rank()), totals(n), below(n), all(n);
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        if (rank == comm.rank()) below = all;
+        const auto its = of(rank);
+        for (std::size_t i = 0; i < n; ++i) all[i] += its[i];
+      }
+      comm.exclusive_scan(values, totals);
+      EXPECT_TRUE(values == below) << n;
+      EXPECT_TRUE(totals == all) << n;
+    }
+  });
+}
+
 // There is room for it, for none of it but the sizes, or for some ranks' alone.
 TEST(MeetingPlace, ranks_gather_whatever_each_has) {
   with_places([](const Comm& comm, int round) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/hash.h"
+#include "comm/agree.h"
 
 namespace forebay {
 
@@ -17,7 +18,7 @@ std::int64_t hash_of(std::string_view text) {
 void throw_worst(std::int64_t worst, const std::optional<Error>& mine) {
   if (worst == 0) return;
   if (mine && to_int(mine->code()) == worst) throw *mine;
-  throw Error(static_cast<Errc>(worst), "another rank's arguments are wrong");
+  throw error_of_others(worst, "another rank's arguments are wrong");
 }
 
 }  // namespace

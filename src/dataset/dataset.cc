@@ -442,7 +442,8 @@ void Dataset::close() {
   std::int64_t left = pending.has_value();
   agree_on_error(comm_, first, std::span(&left, 1), Reduce::max);
   if (pending) throw *pending;
-  if (left != 0) throw Error(Errc::epending, "another rank had requests that were pending");
+  if (left != 0)
+    throw error_of_others(to_int(Errc::epending), "another rank had requests that were pending");
   report_staged_range_error();
 }
 

@@ -26,16 +26,6 @@ Count max_dim_length(int version) {
   }
 }
 
-void check_type(Type type, int version) {
-  if (!is_valid(type)) {
-    throw Error(Errc::ebadtype, "type " + std::to_string(static_cast<int>(type)) + " is unknown");
-  }
-  if (!valid_in_version(type, version)) {
-    throw Error(Errc::estrictcdf2, std::string("type ") + name_of(type) + " needs CDF-5",
-                "create the file with NC_64BIT_DATA");
-  }
-}
-
 [[noreturn]] void name_in_use(const std::string& name) {
   throw Error(Errc::enameinuse, "the name \"" + name + "\" is in use");
 }
@@ -108,10 +98,7 @@ VarId Dataset::def_var(const std::string& name, Type type, std::span<const DimId
   const std::string checked = checked_name(name);
   check_type(type, schema_.version);
   for (std::size_t i = 0; i < dimids.size(); ++i) {
-    if (dimids[i] < 0 || dimids[i] >= static_cast<int>(schema_.dims.size())) {
-      throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimids[i]));
-    }
-    if (i > 0 && schema_.dims[static_cast<std::size_t>(dimids[i])].is_record()) {
+    if (schema_.dim(dimids[i]).is_record() && i > 0) {
       throw Error(Errc::eunlimpos, "only the first dimension of " + checked + " may be unlimited");
     }
   }
@@ -131,9 +118,7 @@ std::shared_ptr<const Decomposition> Dataset::make_decomposition(std::span<const
   if (dims.empty()) throw Error(Errc::einval, "a decomposition map has one dimension at least");
   std::vector<Count> shape;
   for (const DimId id : dims) {
-    if (id < 0 || id >= static_cast<int>(schema_.dims.size()))
-      throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(id));
-    const Dimension& dim = schema_.dims[static_cast<std::size_t>(id)];
+    const Dimension& dim = schema_.dim(id);
     if (dim.is_record())
       throw Error(Errc::eunlimpos, "dimension " + dim.name + " of a decomposition map is unlimited",
                   "give it to the variables that are defined by the map");
@@ -198,11 +183,8 @@ const Decomposition& Dataset::decomposition_of(VarId id) {
 
 void Dataset::rename_dim(DimId id, const std::string& name) {
   require_writable();
-  if (id < 0 || id >= static_cast<int>(schema_.dims.size())) {
-    throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(id));
-  }
+  const std::string& old = schema_.dim(id).name;
   const std::string checked = checked_name(name);
-  const std::string& old = schema_.dims[static_cast<std::size_t>(id)].name;
   if (checked == old) return;
   if (schema_.find_dim(checked)) name_in_use(checked);
   if (!in_define_mode()) {

@@ -42,11 +42,6 @@ std::string traffic_line(const ReportSummary& summary, const char* verb, Counter
                      quotient ? fmt::format(", ratio {:.3g}", *quotient) : "");
 }
 
-std::string origin_of(const Method& method, const std::string& key) {
-  const auto found = method.origin.find(key);
-  return found == method.origin.end() ? "default" : found->second;
-}
-
 void append_method(std::string& text, const Method& method) {
   constexpr std::string_view always[] = {"transport", "layout", "stage", "codec"};
   std::vector<std::string> keys(std::begin(always), std::end(always));
@@ -57,7 +52,7 @@ void append_method(std::string& text, const Method& method) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::string setting = keys[i] + "=" + shown_method_value(method, keys[i]);
     text += fmt::format("  {:<6} {:<32} {}\n", i == 0 ? "method" : "", setting,
-                        origin_of(method, keys[i]));
+                        method.origin_of(keys[i]));
   }
 }
 
@@ -177,7 +172,7 @@ std::string report_json(const std::string& path, const ReportSummary& summary, c
       number(ratio(total(summary, Counter::bytes_asked_read), total(summary, Counter::bytes_read)));
   for (const MethodKey& key : method_keys()) {
     json["method"][key.name] = {{"value", method_value(method, key.name)},
-                                {"origin", origin_of(method, key.name)}};
+                                {"origin", method.origin_of(key.name)}};
   }
   json["reasons"] = reasons;
   for (std::size_t i = 0; i < step_count && !summary.seconds_of_rank.empty(); ++i) {

@@ -363,9 +363,8 @@ std::vector<LevelErrors> FileChunks::level_errors(VarId id) const {
 bool FileChunks::read(VarId id, const Subarray& selection, Type type, void* out, int threads,
                       int level) const {
   if (index_.facts.damage) {
-    const Error& e = *index_.facts.damage;
     const std::string& name = schema_.vars[static_cast<std::size_t>(id)].name;
-    throw Error(e.code(), "variable " + name + " is chunked: " + e.message(), e.advice());
+    throw index_.facts.damage->at("variable " + name + " is chunked");
   }
   if (item(id).refused) throw *item(id).refused;
   if (level < 0 || level > levels(id))

@@ -71,9 +71,7 @@ bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selectio
 
 bool FileMaps::read(VarId id, const Subarray& selection, Type type, void* out, int threads) const {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  if (damage_)
-    throw Error(damage_->code(), "variable " + var.name + ": " + damage_->message(),
-                damage_->advice());
+  if (damage_) throw damage_->at("variable " + var.name);
   const std::lock_guard<std::mutex> lock(reading_);
   reader_.use_threads(threads);
   return read_part(var, id, selection, type, static_cast<std::byte*>(out));
@@ -129,9 +127,9 @@ MapFacts FileMaps::facts() const {
     const decomposed::FileIndex& index = reader_.index(file);
     facts.maps += index.maps();
     facts.patterns += index.patterns();
-    facts.slabs += index.slab_count();
     facts.metadata_bytes += reader_.metadata_bytes(file);
     index.for_each_slab([&](const decomposed::Entry& e) {
+      facts.slabs += e.has_values();
       facts.slab_bytes += e.bytes;
       facts.stored_bytes += e.stored_bytes();
     });
@@ -145,7 +143,7 @@ std::vector<SlabFacts> FileMaps::slab_facts() const {
   std::vector<SlabFacts> all(schema_.vars.size());
   for (std::uint32_t file = 0; file < newest_.files; ++file)
     reader_.index(file).for_each_slab([&](const decomposed::Entry& e) {
-      if (static_cast<std::size_t>(e.var) >= all.size() || e.bytes == 0) return;
+      if (static_cast<std::size_t>(e.var) >= all.size() || !e.has_values()) return;
       SlabFacts& facts = all[static_cast<std::size_t>(e.var)];
       ++facts.slabs;
       facts.parts += std::ssize(e.parts);
@@ -210,8 +208,10 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
           ++check.files;
           check.maps += index.maps();
           check.patterns += index.patterns();
-          check.slabs += index.slab_count();
-          index.for_each_slab([&](const decomposed::Entry& e) { check.bytes += e.bytes; });
+          index.for_each_slab([&](const decomposed::Entry& e) {
+            check.slabs += e.has_values();
+            check.bytes += e.bytes;
+          });
         });
       look([&] { reader_.check_roots(); });
     });

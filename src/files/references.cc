@@ -361,8 +361,7 @@ class Maker {
 
 References make_references(const ClassicFile& file, const ReferenceOptions& options) {
   if (file.chunks() != nullptr && file.chunks()->index().damage) {
-    const Error& damage = *file.chunks()->index().damage;
-    throw Error(damage.code(), file.path() + ": " + damage.message(), damage.advice());
+    throw file.chunks()->index().damage->at(file.path());
   }
   return Maker(file, options).run();
 }

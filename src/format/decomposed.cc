@@ -10,6 +10,11 @@
 #include "format/decomposed_bytes.h"
 
 namespace forebay::decomposed {
+
+void damaged(const std::string& what) {
+  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
+}
+
 namespace {
 
 using logged::Parser;

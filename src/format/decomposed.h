@@ -22,12 +22,16 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/leavings.h"
 #include "base/types.h"
 
 namespace forebay::decomposed {
+
+/// Throws Errc::enotnc.
+[[noreturn]] void damaged(const std::string& what);
 
 /// Slots are written whole, by one system call within a sector.
 constexpr Count slot_bytes = state_slot_bytes;
@@ -150,6 +154,8 @@ struct Entry {
 
   bool operator==(const Entry&) const = default;
 
+  /// Others tell which map a variable is defined by.
+  bool has_values() const { return bytes > 0; }
   Count stored_bytes() const {
     Count sum = parts.empty() ? bytes : 0;
     for (const StoredPart& part : parts) sum += part.bytes;

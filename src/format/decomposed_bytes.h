@@ -4,13 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "format/decomposed.h"
 #include "format/log_bytes.h"
 
 namespace forebay::decomposed {
-
-[[noreturn]] inline void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
-}
 
 /// Parsing of what the log's parser takes apart; its errors are those of a netCDF file here.
 template <typename F>

@@ -38,8 +38,7 @@ class GroupParser {
     try {
       f();
     } catch (const Error& error) {
-      throw Error(error.code(), xml_.where(xml_.line_of(node)) + ": " + error.message(),
-                  error.advice());
+      throw error.at(xml_.where(xml_.line_of(node)));
     }
   }
 

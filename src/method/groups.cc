@@ -39,7 +39,7 @@ std::vector<Expression> dimensions_of(const std::string& text, const std::string
   try {
     list = parse_expressions(text);
   } catch (const Error& error) {
-    throw Error(error.code(), of + ": " + error.message(), error.advice());
+    throw error.at(of);
   }
   if (list.size() > most_dimensions)
     refuse(of + " has over " + std::to_string(most_dimensions) + " dimensions",

@@ -49,8 +49,7 @@ std::string checked_codec(const KeySpec& spec, std::string_view value, const std
   try {
     return Pipeline::parse(value).text();
   } catch (const Error& error) {
-    throw Error(error.code(), where + ": " + spec.shown.name + ": " + error.message(),
-                error.advice());
+    throw error.at(where + ": " + spec.shown.name);
   }
 }
 

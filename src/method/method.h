@@ -117,6 +117,10 @@ struct Method {
   /// Where each key's value came from, for reports: "default", "run.xml:3", "FOREBAY_HINTS",
   /// "MPI_Info". Keys that are not listed have their default.
   std::map<std::string, std::string> origin;
+  std::string origin_of(const std::string& key) const {
+    const auto found = origin.find(key);
+    return found == origin.end() ? "default" : found->second;
+  }
   /// Hints that are not ours or not ours alone (cb_nodes, romio_*): kept for MPI-IO and for
   /// inquiry.
   HintMap passed_on;

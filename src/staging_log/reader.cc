@@ -2,22 +2,12 @@
 
 #include <utility>
 
-#include "base/error.h"
+#include "base/attempt.h"
 #include "staging_log/places.h"
 #include "staging_log/walk.h"
 
 namespace forebay::staging {
 namespace {
-
-/// The same error with the file's name before it.
-template <typename F>
-auto about(const ByteFile& file, F&& parse) {
-  try {
-    return parse();
-  } catch (const Error& error) {
-    throw Error(error.code(), file.path() + ": " + error.message(), error.advice());
-  }
-}
 
 std::vector<std::byte> read_front(ByteFile& file, Offset offset, Count bytes) {
   std::vector<std::byte> front(static_cast<std::size_t>(bytes));
@@ -57,7 +47,7 @@ Offset find_header(ByteFile& records, int part) {
 Reader::Reader(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data, int part)
     : records_(std::move(records)), data_(std::move(data)) {
   if (part < 0) throw Error(Errc::einval, "part " + std::to_string(part) + " of a log");
-  about(*records_, [&] {
+  naming(records_->path(), [&] {
     const auto front = read_front(*records_, find_header(*records_, part), header_bytes);
     header_ = parse_header(front);
     if (header_.share.part != part)
@@ -71,7 +61,7 @@ Reader::Reader(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data
                   "without them nobody knows which entries count; forebay log DIR shows the rest");
     state_ = *state;
   });
-  about(*data_, [&] {
+  naming(data_->path(), [&] {
     const Share& share = header_.share;
     const Offset at = place_of(0, share, share.data_block).offset;
     check_identification(read_front(*data_, at, data_begin), header_);

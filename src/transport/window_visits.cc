@@ -75,8 +75,7 @@ void count_few(const Comm& comm, const Topology& topology, const std::optional<E
   for (Count i = 0; !failed && i < windows; ++i)
     if (visits[static_cast<std::size_t>(i)].mine) Counters(words, few_bits).add_one(i);
   const auto used = static_cast<std::size_t>(Counters::words_for(windows, few_bits));
-  const Errc code = failed ? failed->code() : Errc::ok;
-  try {
+  meet_with(failed, [&](Errc code) {
     if (is_of_node(comm, topology)) {
       comm.meet(std::span(words).first(used), Reduce::sum, code);
       std::swap(words, of_node);  // no other nodes come
@@ -90,10 +89,7 @@ void count_few(const Comm& comm, const Topology& topology, const std::optional<E
           },
           code);
     }
-  } catch (...) {
-    if (!failed) throw;
-  }
-  if (failed) throw Error(*failed).as_own_matter(false);
+  });
   for (Count i = 0; i < windows; ++i) {
     Visit& v = visits[static_cast<std::size_t>(i)];
     v.ranks = static_cast<int>(mine[i]);

@@ -11,6 +11,7 @@
 
 #include "base/attempt.h"
 #include "base/copy_few.h"
+#include "comm/agree.h"
 
 namespace forebay {
 
@@ -352,8 +353,9 @@ void WindowWalk::receive_answers() {
       StepTimer timer(site_.report, Step::exchange);
       const Slots::Use use = use_at(i);
       if (head_of(message).failed != 0) {
-        attempt_into(site_.failure,
-                     [&] { throw Error(Errc::enomem, "another rank could not answer"); });
+        attempt_into(site_.failure, [&] {
+          throw error_of_others(to_int(Errc::enomem), "another rank could not answer");
+        });
       } else {
         const std::byte* data = payload_of(message).data();
         std::byte* into = site_.slots.bytes(use);

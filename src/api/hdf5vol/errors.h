@@ -83,7 +83,7 @@ auto naming(const std::string& path, Body&& body) {
     return body();
   } catch (const Error& error) {
     if (error.message().find(path) != std::string::npos) throw;
-    throw Error(error.code(), path + ": " + error.message(), error.advice());
+    throw error.at(path);
   }
 }
 

@@ -19,11 +19,6 @@ constexpr const char* group_name = logged::store_group;  // from whatever object
 constexpr const char* file_attribute = logged::store_file_attribute;
 constexpr const char* dataset_attribute = logged::store_dataset_attribute;
 
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::ebadlog, "the log of this file is damaged: " + what,
-              "the file was not written whole, or was changed by something else");
-}
-
 /// The name of the nth block of a kind; takes no memory from the heap.
 class BlockName {
  public:
@@ -130,7 +125,7 @@ logged::MetadataBlock place_of(const OwnedUnder& dataset, const char* name) {
                       nullptr) < 0)
     throw_hdf5(std::string("asking where ") + name + " lies");
   if (address == HADDR_UNDEF || bytes == 0)
-    damaged(std::string(name) + " has no place in the file");
+    logged::damaged_store(std::string(name) + " has no place in the file");
   return {static_cast<Offset>(address), static_cast<Count>(bytes)};
 }
 
@@ -194,14 +189,15 @@ bool LogStore::open(bool writing) {
       open_attribute(group.get(), file_attribute, H5P_DATASET_XFER_DEFAULT);
   std::array<std::byte, 256> text;
   const std::size_t bytes = size_of(attribute, H5P_DATASET_XFER_DEFAULT);
-  if (bytes > text.size()) damaged("its attribute is longer than any that is known");
+  if (bytes > text.size()) logged::damaged_store("its attribute is longer than any that is known");
   read_attribute(attribute, text.data(), H5P_DATASET_XFER_DEFAULT);
   const auto stored = logged::parse_stored_file(std::span(text).first(bytes));
   session_ = stored.session;
   index_ = stored.index;
   if (index_ > 0) index_place_ = block_of(group, BlockName(logged::store_index, index_ - 1));
   if (writing) witness_ = block_of(group, logged::store_witness);
-  if (witness_ && witness_->bytes != logged::witness_bytes) damaged("the witness is no witness");
+  if (witness_ && witness_->bytes != logged::witness_bytes)
+    logged::damaged_store("the witness is no witness");
   return true;
 }
 
@@ -222,7 +218,8 @@ std::uint64_t LogStore::count_of(const char* kind) {
 
 std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
   metadata_blocks_ = count_of(logged::store_metadata);
-  if (*metadata_blocks_ < known) damaged("a block of metadata that the index names is missing");
+  if (*metadata_blocks_ < known)
+    logged::damaged_store("a block of metadata that the index names is missing");
   std::vector<logged::MetadataBlock> blocks(*metadata_blocks_);
   comm_.meet();
   const OwnedUnder group = this->group();

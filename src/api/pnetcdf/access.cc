@@ -317,9 +317,7 @@ void check_buffer(const Request& request) {
 }  // namespace
 
 void check_mode(const Dataset& ds, Direction direction, Coordination coordination) {
-  if (direction == put && !ds.writable()) {
-    throw Error(Errc::eperm, ds.path() + " was opened for reading only");
-  }
+  if (direction == put) check_writable(ds);
   if (ds.in_define_mode()) throw Error(Errc::eindefine, ds.path() + " is in define mode");
   if (coordination == collective && ds.mode() == Mode::independent) {
     throw Error(Errc::eindep, ds.path() + " is in independent data mode");

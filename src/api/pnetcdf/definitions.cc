@@ -27,13 +27,7 @@ const Attribute& find_attribute(const Dataset& ds, int varid, const char* name) 
 
 Type type_argument(nc_type xtype, const Dataset& ds) {
   const auto type = static_cast<Type>(xtype);
-  if (!is_valid(type)) {
-    throw Error(Errc::ebadtype, "type " + std::to_string(xtype) + " is unknown");
-  }
-  if (!valid_in_version(type, ds.schema().version)) {
-    throw Error(Errc::estrictcdf2, std::string("type ") + name_of(type) + " needs CDF-5",
-                "create the file with NC_64BIT_DATA");
-  }
+  check_type(type, ds.schema().version);
   return type;
 }
 
@@ -71,11 +65,7 @@ SharedArguments check_variable_arguments(const Dataset& ds, const char* name, nc
   if (ndims > 0 && dimidsp == nullptr) {
     throw Error(Errc::einval, "variable " + checked + ": dimids is a null pointer");
   }
-  const int dims = static_cast<int>(ds.schema().dims.size());
-  for (int i = 0; i < ndims; ++i) {
-    if (dimidsp[i] >= 0 && dimidsp[i] < dims) continue;
-    throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimidsp[i]));
-  }
+  for (int i = 0; i < ndims; ++i) ds.schema().dim(dimidsp[i]);
   const std::string_view dimids = bytes_of(dimidsp, ndims * Count{sizeof(int)});
   return {{Errc::emultidefine_var_name, checked},
           {Errc::emultidefine_var_type, xtype},
@@ -221,9 +211,7 @@ int ncmpi_rename_dim(int ncid, int dimid, const char* name) {
       check_call(ds, "rename_dim", [&]() -> SharedArguments {
         check_writable(ds);
         const std::string checked = checked_name(name_argument(name));
-        if (dimid < 0 || dimid >= static_cast<int>(ds.schema().dims.size())) {
-          throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimid));
-        }
+        ds.schema().dim(dimid);
         new_name_argument(name, [&](const auto& text) {
           return ds.schema().find_dim(text).value_or(dimid) != dimid;
         });

@@ -32,14 +32,6 @@ int inquire(int ncid, To* to, Fact&& fact) noexcept {
   return guard([&] { give(to, fact(static_cast<const Dataset&>(dataset(ncid)))); });
 }
 
-const Dimension& dimension(const Dataset& ds, int dimid) {
-  const auto& dims = ds.schema().dims;
-  if (dimid < 0 || dimid >= static_cast<int>(dims.size())) {
-    throw Error(Errc::ebaddim, "there is no dimension " + std::to_string(dimid));
-  }
-  return dims[static_cast<std::size_t>(dimid)];
-}
-
 Count length_of(const Dataset& ds, const Dimension& dim) {
   return dim.is_record() ? ds.schema().numrecs : dim.length;
 }
@@ -270,7 +262,7 @@ int ncmpi_inq_dimid(int ncid, const char* name, int* idp) {
 int ncmpi_inq_dim(int ncid, int dimid, char* name, MPI_Offset* lenp) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
-    const Dimension& dim = dimension(ds, dimid);
+    const Dimension& dim = ds.schema().dim(dimid);
     give(name, dim.name);
     give(lenp, length_of(ds, dim));
   });

@@ -107,9 +107,7 @@ int post(Verb verb, int ncid, int varid, const Selection& selection, const Buffe
     Dataset& ds = dataset(ncid);
     if (request != nullptr) *request = NC_REQ_NULL;
     const Direction direction = verb == iget ? get : put;
-    if (direction == put && !ds.writable()) {
-      throw Error(Errc::eperm, ds.path() + " was opened for reading only");
-    }
+    if (direction == put) check_writable(ds);
     if (verb == bput) {
       check_variable(ds, varid, buffer.native);
       static_cast<void>(ds.buffer_size());  // throws where no buffer is attached

@@ -206,8 +206,7 @@ class ContentsReader {
       try {
         visit_dataset(object, known.address, path, link.name);
       } catch (const Error& error) {
-        throw Error(error.code(), printable(prefix_of(path) + link.name) + ": " + error.message(),
-                    error.advice());
+        throw error.at(printable(prefix_of(path) + link.name));
       }
     }
   }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "array/convert.h"
+#include "base/attempt.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "files/hdf5/chunks.h"
@@ -24,11 +25,7 @@ class Hdf5Source final : public Source {
  public:
   Hdf5Source(std::string path, const std::string& group, Strings strings)
       : path_(std::move(path)), file_(open_hdf5_file(path_)), view_(make_view(file_)) {
-    try {
-      contents_ = read_contents(file_, *view_, group, strings);
-    } catch (const Error& error) {
-      throw Error(error.code(), printable(path_) + ": " + error.message(), error.advice());
-    }
+    naming(printable(path_), [&] { contents_ = read_contents(file_, *view_, group, strings); });
   }
 
   const std::string& path() const override { return path_; }
@@ -62,9 +59,8 @@ class Hdf5Source final : public Source {
           owned(H5Dopen2(file_, known.path.c_str(), H5P_DEFAULT), "cannot be opened");
       each_chunk_of(dataset, var.chunking->shape, known.extents, visit);
     } catch (const Error& error) {
-      throw Error(error.code(),
-                  printable(path_) + ": " + printable(var.name) + " " + error.message(),
-                  error.advice());
+      throw error.reworded(printable(path_) + ": " + printable(var.name) + " " + error.message(),
+                           error.advice());
     }
   }
 
@@ -134,9 +130,8 @@ class Hdf5Source final : public Source {
       }
       place(part, there, selection, width, static_cast<std::byte*>(out));
     } catch (const Error& error) {
-      throw Error(error.code(),
-                  printable(path_) + ": " + printable(var.name) + " " + error.message(),
-                  error.advice());
+      throw error.reworded(printable(path_) + ": " + printable(var.name) + " " + error.message(),
+                           error.advice());
     }
   }
 

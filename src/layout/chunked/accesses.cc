@@ -3,17 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <tuple>
 
 namespace forebay::chunked {
-namespace {
-
-bool before(const Access& a, const Access& b) {
-  return std::tie(a.var, a.id, a.rank) < std::tie(b.var, b.id, b.rank);
-}
-
-}  // namespace
-
 std::optional<std::vector<Access>> gather_accesses(const Comm& comm, std::span<const Access> mine,
                                                    Count most_bytes) {
   std::vector<Access> all(mine.begin(), mine.end());
@@ -25,7 +16,7 @@ std::optional<std::vector<Access>> gather_accesses(const Comm& comm, std::span<c
   if (!gathered) return std::nullopt;
   all.resize(gathered->size() / sizeof(Access));
   if (!all.empty()) std::memcpy(all.data(), gathered->data(), gathered->size());
-  std::sort(all.begin(), all.end(), before);
+  std::sort(all.begin(), all.end(), comes_before);
   return all;
 }
 

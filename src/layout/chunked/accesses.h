@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "base/types.h"
@@ -27,6 +28,10 @@ struct Access {
   std::int64_t flags = 0;
 };
 constexpr std::int64_t covers_chunk = 1;
+/// By variable, chunk, rank.
+inline bool comes_before(const Access& a, const Access& b) {
+  return std::tie(a.var, a.id, a.rank) < std::tie(b.var, b.id, b.rank);
+}
 
 /// Collective. The accesses of all ranks, sorted by variable, chunk, rank; equal on every rank.
 /// None where they take more than `most_bytes` in all (then: homes.h). `mine`: this rank's, by

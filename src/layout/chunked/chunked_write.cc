@@ -499,8 +499,7 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
     at += static_cast<std::size_t>(size);
   }
   if (worst != 0)
-    return mine ? *mine
-                : Error(static_cast<Errc>(worst), "another rank could not encode its chunks");
+    return mine ? *mine : error_of_others(worst, "another rank could not encode its chunks");
   lost = attempt_to([&] { take_places(op, round, all, sizes, entries); });
   return std::nullopt;
 }

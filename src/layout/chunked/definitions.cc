@@ -258,10 +258,13 @@ bool ChunkedLayout::load(Count in_header) {
   const bool damaged =
       error && comm_.all_reduce(error->code() == Errc::enotnc ? 1 : 0, Reduce::min) != 0;
   if (error && (site_.file.writable() || !damaged)) {
-    throw Error(error->code(), site_.path + ": " + error->message(),
-                error->code() == Errc::enotnc
-                    ? "open it for reading only to get at its other variables; " + error->advice()
-                    : error->advice());
+    throw error
+        ->reworded(
+            site_.path + ": " + error->message(),
+            error->code() == Errc::enotnc
+                ? "open it for reading only to get at its other variables; " + error->advice()
+                : error->advice())
+        .as_own_matter(false);
   }
   comm_.forget_failed_meeting();
   if (error) store_.give_up(error->message());

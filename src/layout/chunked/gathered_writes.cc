@@ -7,6 +7,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/extent.h"
+#include "comm/agree.h"
 #include "comm/exchange.h"
 #include "plan/file_space.h"
 
@@ -111,7 +112,8 @@ void GatheredWrites::gather(std::uint32_t number) {
     });
   });
   if (failed) throw *failed;
-  if (missing != 0) throw Error(Errc::enomem, "another rank could not send its chunks");
+  if (missing != 0)
+    throw error_of_others(to_int(Errc::enomem), "another rank could not send its chunks");
 }
 
 std::vector<Extent> GatheredWrites::runs(std::uint32_t number) {

@@ -118,9 +118,7 @@ Rank Homes::best_of(const AtHome& c) const {
 }
 
 void Homes::look() {
-  std::sort(accesses_.begin(), accesses_.end(), [](const Access& a, const Access& b) {
-    return std::tie(a.var, a.id, a.rank) < std::tie(b.var, b.id, b.rank);
-  });
+  std::sort(accesses_.begin(), accesses_.end(), comes_before);
   for (std::size_t i = 0; i < accesses_.size();) {
     const Access& a = accesses_[i];
     AtHome c;

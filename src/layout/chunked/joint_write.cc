@@ -8,6 +8,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "layout/chunked/chunked.h"
+#include "layout/chunked/patches.h"
 
 namespace forebay::chunked {
 
@@ -31,11 +32,7 @@ std::vector<ChunkStore::Changed> ChunkedLayout::changed_stores() {
 
 // Patches have data files and places of their own.
 Layout::ForJoint ChunkedLayout::for_joint(std::span<Request> writes) {
-  const bool any_patches =
-      std::any_of(schema_.vars.begin(), schema_.vars.end(), [](const Variable& var) {
-        return var.chunking && Pipeline::parts_of(var.chunking->codec) > 1;
-      });
-  if (apart_ || files_ || site_.later || !store_.is_whole() || any_patches) return {};
+  if (apart_ || files_ || site_.later || !store_.is_whole() || has_patches(schema_)) return {};
   return {this, writes, {}};
 }
 

@@ -73,12 +73,16 @@ bool wants_patches(const Method& method, const Variable& var) {
 
 bool wants_files_of_patches(const Method& method) { return data_files::asks_for_several(method); }
 
-bool balances_files(const Method& method, const Schema& schema) {
-  if (!wants_files_of_patches(method) || method_value(method, "patch_files") != "balanced")
-    return false;
+bool has_patches(const Schema& schema) {
   return std::any_of(schema.vars.begin(), schema.vars.end(), [](const Variable& var) {
     return var.chunking && Pipeline::parts_of(var.chunking->codec) > 1;
   });
+}
+
+bool balances_files(const Method& method, const Schema& schema) {
+  if (!wants_files_of_patches(method) || method_value(method, "patch_files") != "balanced")
+    return false;
+  return has_patches(schema);
 }
 
 std::optional<Chunking> patches_of(const Method& method, const Variable& var,

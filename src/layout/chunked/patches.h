@@ -18,6 +18,8 @@ bool wants_patches(const Method& method, const Variable& var);
 /// and whether a patch goes to one by its size; of a schema whose variables are cut.
 bool wants_files_of_patches(const Method& method);
 bool balances_files(const Method& method, const Schema& schema);
+/// Whether any variable has been cut into patches.
+bool has_patches(const Schema& schema);
 
 /// Local, the same on all ranks. How a variable is cut into patches whose details go through
 /// `codec`, a pipeline's text; nothing where it cannot be: it has no floating-point values, or

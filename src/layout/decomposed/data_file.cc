@@ -94,10 +94,6 @@ void remove_data_files(const std::string& path, std::optional<std::uint64_t> id)
 
 namespace {
 
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
-}
-
 Root root_to(const SectionPlace& section) { return {section.epoch, section.offset, section.bytes}; }
 
 }  // namespace

@@ -147,7 +147,8 @@ void DealtIndex::ask(Failure& failed, Ask&& make, Tell&& tell, Hear&& hear) {
   });
   if (!failed && heard < questions.size())
     failed = Error(Errc::enomem, "another rank had no memory to look into its index",
-                   "give it more, or lower buffer_limit");
+                   "give it more, or lower buffer_limit")
+                 .as_of_others();
 }
 
 // Of the roots of all data files, that is: each is counted by the first who keeps it.

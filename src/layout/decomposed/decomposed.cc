@@ -122,10 +122,10 @@ void DecomposedLayout::flush() {
     });
   });
   if (failed)
-    throw Error(failed->code(), failed->message() + ", so independent writes are not in the file",
-                "they are kept, and tried again by the next collective write or sync: close loses "
-                "those that it cannot write")
-        .as_own_matter(failed->is_own_matter());
+    throw failed->reworded(
+        failed->message() + ", so independent writes are not in the file",
+        "they are kept, and tried again by the next collective write or sync: close loses "
+        "those that it cannot write");
   still_waiting_ = false;
   attempt_to([&] { waiting_.clear(); });
 }

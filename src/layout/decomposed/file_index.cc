@@ -5,15 +5,10 @@
 #include <algorithm>
 #include <string>
 
-#include "base/error.h"
 #include "base/hash.h"
 
 namespace forebay::decomposed {
 namespace {
-
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
-}
 
 /// A reader takes memory for what a part's elements have in bytes, and for its stored bytes.
 void check_parts(const Entry& entry, Count elements) {

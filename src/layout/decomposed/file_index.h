@@ -41,12 +41,6 @@ class FileIndex {
   std::optional<std::uint32_t> find(const Key& pattern) const;
   std::optional<std::uint32_t> find(const Map& map) const;
 
-  /// Those with values; others tell which map a variable is defined by.
-  Count slab_count() const {
-    Count n = 0;
-    for_each_slab([&](const Entry& entry) { n += entry.bytes > 0; });
-    return n;
-  }
   Count memory() const;  ///< bytes that all this takes, about
   template <typename F>
   void for_each_slab(F&& f) const {

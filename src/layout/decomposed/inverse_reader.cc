@@ -16,10 +16,6 @@ constexpr Count most_read = 256 << 10;
 /// No directory that was written has more bytes than this.
 constexpr Count most_directory = 64 << 20;
 
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
-}
-
 std::vector<std::byte> read(ByteFile& file, Offset offset, Count bytes) {
   std::vector<std::byte> out(static_cast<std::size_t>(bytes));
   if (file.read_at(offset, out) != out.size()) damaged("it ends within an inverse map");

@@ -22,10 +22,6 @@ constexpr std::size_t most_places = 64;        // of variables and records, whos
 constexpr Count most_readers = 4;              // threads of a rank that wait for a slow store
 constexpr Count memory_of_a_reader = 4 << 20;  // about
 
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
-}
-
 Count memory_of(std::span<const Slab> slabs) {
   Count sum = std::ssize(slabs) * static_cast<Count>(sizeof(Slab));
   for (const Slab& slab : slabs)

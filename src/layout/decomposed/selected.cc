@@ -18,15 +18,6 @@ Count bytes_of(const Selected& what) {
                             what.gather.size() * sizeof(Gathered));
 }
 
-void append(std::vector<PatternRun>& runs, Offset offset, Count length) {
-  if (!runs.empty() && runs.back().end() == offset) {
-    runs.back().length += length;
-    return;
-  }
-  const Count position = runs.empty() ? 0 : runs.back().position + runs.back().length;
-  runs.push_back({offset, length, position});
-}
-
 /// Of how many runs each index of the first dimension has the same ones; 0 if it is not so.
 std::size_t runs_of_an_index(const std::vector<PatternRun>& runs, Count inside) {
   const Offset begin = runs.front().offset / inside * inside;
@@ -42,17 +33,6 @@ std::size_t runs_of_an_index(const std::vector<PatternRun>& runs, Count inside) 
         return 0;
   }
   return each;
-}
-
-void add_gathered(std::vector<Gathered>& gather, Count position, Count memory, Count count) {
-  if (!gather.empty()) {
-    Gathered& last = gather.back();
-    if (last.position + last.count == position && last.memory + last.count == memory) {
-      last.count += count;
-      return;
-    }
-  }
-  gather.push_back({position, memory, count});
 }
 
 /// Runs of one record that do not overlap, in elements, with where they are in memory.
@@ -108,7 +88,7 @@ Pattern factored(std::span<const Count> inner, std::span<const Run> runs) {
   Pattern pattern;
   pattern.inner.assign(inner.begin(), inner.end());
   pattern.runs.reserve(runs.size());
-  for (const Run& run : runs) append(pattern.runs, run.offset, run.length);
+  for (const Run& run : runs) append_run(pattern.runs, run.offset, run.length);
   if (inner.size() < 2) return pattern;
   const Count inside = pattern.below(2);
   const std::size_t each = runs_of_an_index(pattern.runs, inside);
@@ -249,7 +229,7 @@ std::vector<Part> Selector::parts_of_runs(const Runs& runs, const Variable& var)
       const Count memory = r.memory.front();
       Count position = 0;
       for (std::size_t i = 0; i < r.runs.size(); ++i) {
-        add_gathered(gather, position, r.memory[i] - memory, r.runs[i].length);
+        append_piece(gather, {position, r.memory[i] - memory, r.runs[i].length});
         position += r.runs[i].length;
       }
       if (gather.size() == 1) gather.clear();
@@ -291,7 +271,7 @@ std::shared_ptr<const Selected> Selector::joined(std::span<const Part> parts, co
   Count position = 0;
   for (std::size_t i = 0; i < list.runs.size(); ++i) {
     const Count from = list.memory.empty() ? position : list.memory[i];
-    add_gathered(gather, position, from, list.runs[i].length);
+    append_piece(gather, {position, from, list.runs[i].length});
     position += list.runs[i].length;
   }
   return make(factored(inner_extents(var), list.runs), std::move(gather));

@@ -6,15 +6,16 @@
 #include "format/log_bytes.h"
 
 namespace forebay::logged {
+
+void damaged_store(const std::string& what) {
+  throw Error(Errc::ebadlog, "the log of this file is damaged: " + what,
+              "the file was not written whole, or was changed by something else");
+}
+
 namespace {
 
 constexpr std::uint64_t store_version = 1;
 constexpr std::uint64_t most_dimensions = 32;  // H5S_MAX_RANK
-
-[[noreturn]] void damaged_attribute(const std::string& what) {
-  throw Error(Errc::ebadlog, "the log of this file is damaged: " + what,
-              "the file was not written whole, or was changed by something else");
-}
 
 void put(std::vector<std::byte>& bytes, std::uint64_t value) {
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -29,7 +30,7 @@ class Numbers {
   /// From byte `at` on.
   Numbers(std::span<const std::byte> bytes, std::size_t at) : bytes_(bytes.subspan(at)) {}
   std::uint64_t get() {
-    if (bytes_.size() < 8) damaged_attribute("a hidden attribute ends too early");
+    if (bytes_.size() < 8) damaged_store("a hidden attribute ends too early");
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < 8; ++i)
       value |= std::to_integer<std::uint64_t>(bytes_[i]) << (8 * i);
@@ -78,22 +79,22 @@ StoredDataset parse_stored_dataset(std::span<const std::byte> bytes) {
   // get there.
   const auto hashed = bytes.first(bytes.size() - 8);
   if (Numbers(bytes, hashed.size()).get() != hash_of(hashed))
-    damaged_attribute("the checksum of a dataset's attribute does not hold");
+    damaged_store("the checksum of a dataset's attribute does not hold");
   StoredDataset stored;
   stored.id = numbers.get();
   const std::uint64_t ndims = numbers.get();
   if (ndims == 0 || ndims > most_dimensions)
-    damaged_attribute("a dataset of " + std::to_string(ndims) + " dimensions");
+    damaged_store("a dataset of " + std::to_string(ndims) + " dimensions");
   Count elements = 1;
   for (std::uint64_t d = 0; d < ndims; ++d) {
     const std::uint64_t extent = numbers.get();
     if (extent > INT64_MAX ||
         !multiply_fits(elements, static_cast<Count>(std::max<std::uint64_t>(extent, 1)), elements))
-      damaged_attribute("a dataset's extents");
+      damaged_store("a dataset's extents");
     stored.extents.push_back(static_cast<Count>(extent));
   }
   for (std::uint64_t d = 0; d < ndims; ++d) stored.maximum.push_back(numbers.get());
-  if (numbers.rest().size() < 8) damaged_attribute("a hidden attribute ends too early");
+  if (numbers.rest().size() < 8) damaged_store("a hidden attribute ends too early");
   stored.dcpl.assign(numbers.rest().begin(), numbers.rest().end() - 8);
   return stored;
 }

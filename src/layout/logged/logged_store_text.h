@@ -27,6 +27,9 @@ inline constexpr const char* store_data = "data.";
 inline constexpr const char* store_metadata = "metadata.";
 inline constexpr const char* store_index = "index.";
 
+/// Throws Errc::ebadlog.
+[[noreturn]] void damaged_store(const std::string& what);
+
 /// Attribute of the group.
 struct StoredFile {
   std::uint64_t session = 0;

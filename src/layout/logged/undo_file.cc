@@ -271,10 +271,11 @@ void UndoFile::commit(Offset end) {
   std::int64_t any[] = {failed.has_value(), any_};
   comm_.all_reduce(any, Reduce::max);  // behind it no rank has anything left to write
   if (any[0] != 0)
-    throw Error(failed ? failed->code() : Errc::ewrite,
-                "a write of the file's metadata failed" +
-                    (failed ? ": " + failed->message() : " on another rank"),
-                "what was flushed before it is safe: it is put back when the file is opened again");
+    throw(failed ? *failed : error_of_others(to_int(Errc::ewrite)))
+        .reworded(
+            "a write of the file's metadata failed" +
+                (failed ? ": " + failed->message() : " on another rank"),
+            "what was flushed before it is safe: it is put back when the file is opened again");
   if (any[1] != 0)
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root() && active_ && ::ftruncate(undo_, 0) != 0)

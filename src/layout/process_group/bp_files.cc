@@ -73,11 +73,6 @@ bool has_index(const std::string& path) {
   return !none && size >= static_cast<std::uintmax_t>(bp::head_bytes);
 }
 
-[[noreturn]] void cannot_append(const std::string& path, const std::string& why,
-                                const std::string& advice = "write a new file") {
-  throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, advice);
-}
-
 constexpr const char* to_recover =
     "`forebay recover` finds what is whole, with --skip-damaged it is all that stays";
 

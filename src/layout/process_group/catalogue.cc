@@ -100,12 +100,7 @@ void Catalogue::agree(const Comm& comm, std::span<const Name> mine,
   const bool any = !mine.empty();
   constexpr auto none = std::numeric_limits<std::int64_t>::min();
   std::array<std::int64_t, 4> values{hash, any ? -hash : none, any ? -comm.rank() : none, any};
-  try {
-    comm.meet(values, Reduce::sum, error ? error->code() : Errc::ok, 3);
-  } catch (...) {
-    if (!error) throw;
-  }
-  if (error) throw Error(*error).as_own_matter(false);
+  meet_with(error, [&](Errc code) { comm.meet(values, Reduce::sum, code, 3); });
   if (values[3] == 0) return;
 
   const auto first = static_cast<Rank>(-values[2]);

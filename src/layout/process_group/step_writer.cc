@@ -569,16 +569,9 @@ void StepWriter::write_index_together(std::optional<ListStream>& stream,
                                       const std::optional<Error>& failed) {
   auto foreseen = index_io_->foresee(stream ? stream->summary() : StreamSummary());
   const bool told = foreseen.has_value();
-  try {
-    if (told)
-      comm_.meet(foreseen->values, Reduce::sum, failed ? failed->code() : Errc::ok,
-                 Foreseen::maxima);
-    else
-      comm_.meet(failed ? failed->code() : Errc::ok);
-  } catch (...) {
-    if (!failed) throw;
-  }
-  if (failed) throw Error(*failed).as_own_matter(false);
+  meet_with(failed, [&](Errc code) {
+    told ? comm_.meet(foreseen->values, Reduce::sum, code, Foreseen::maxima) : comm_.meet(code);
+  });
   const StepTimer timer(report_, Step::header);
   told ? index_io_->carry_out_foreseen(*stream, true, *foreseen, std::nullopt)
        : index_io_->write_all(*stream);
@@ -614,12 +607,7 @@ void StepWriter::agree(Laid& step, std::optional<Error> failed, F&& lay_out) {
 void StepWriter::add_up(std::vector<std::int64_t>& before, std::vector<std::int64_t>& total,
                         const std::optional<Error>& failed) {
   if (failed) before.clear(), total.clear();
-  try {
-    comm_.exclusive_scan(before, total, failed ? failed->code() : Errc::ok);
-  } catch (...) {
-    if (!failed) throw;
-  }
-  if (failed) throw Error(*failed).as_own_matter(false);
+  meet_with(failed, [&](Errc code) { comm_.exclusive_scan(before, total, code); });
 }
 
 /// Collective. The same for the end of a step behind another one: if no rank has new names they

@@ -23,11 +23,6 @@ namespace {
 constexpr Count least_share = 64 << 10;
 constexpr Count most_at_once = 1 << 20;
 
-[[noreturn]] void cannot_append(const std::string& path, const std::string& why,
-                                const std::string& advice = "write a new file") {
-  throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, advice);
-}
-
 /// What the parts of an index have, as it is read from its beginning to its end.
 class OldIndex {
  public:

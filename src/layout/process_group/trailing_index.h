@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -26,6 +27,11 @@
 #include "storage/file.h"
 
 namespace forebay::process_group {
+
+[[noreturn]] inline void cannot_append(const std::string& path, const std::string& why,
+                                       const std::string& advice = "write a new file") {
+  throw Error(Errc::ebad_file, path + " cannot be appended to: " + why, advice);
+}
 
 class TrailingIndex {
  public:

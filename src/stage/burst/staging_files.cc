@@ -109,8 +109,8 @@ std::unique_ptr<staging::Reader> open_log(const std::string& stem, int part, Rep
         std::make_unique<File>(path, false, 0, report),
         std::make_unique<File>(data_path(stem), false, 0, report), part);
   } catch (const Error& error) {
-    const bool named = error.message().find(stem) != std::string::npos;
-    throw Error(error.code(), (named ? "" : path + ": ") + error.message(), error.advice());
+    if (error.message().find(stem) != std::string::npos) throw;
+    throw error.at(path);
   }
   const staging::Header& header = reader->header();
   const auto name = parse_log_name(name_of(path));

@@ -17,11 +17,6 @@ struct Options {
   bool json = false, all = false;
 };
 
-std::string origin_of(const Method& method, const std::string& key) {
-  const auto found = method.origin.find(key);
-  return found == method.origin.end() ? "default" : found->second;
-}
-
 // Which elements match, by the lines where they begin.
 std::vector<std::string> variable_origins(const Method& method, const std::string& variable) {
   std::vector<std::string> origins;
@@ -33,7 +28,7 @@ Json choice_json(const Method& method, const std::string& name, const Options& o
   Json json = {{"name", name}};
   for (const MethodKey& key : method_keys()) {
     json["method"][key.name] = {{"value", shown_method_value(method, key.name)},
-                                {"origin", origin_of(method, key.name)}};
+                                {"origin", method.origin_of(key.name)}};
   }
   json["variables"] = Json::array();
   for (const std::string& variable : options.variables) {
@@ -50,7 +45,7 @@ std::string choice_text(const Method& method, const std::string& name, const Opt
   for (const MethodKey& key : method_keys()) {
     const bool chosen = method.origin.contains(key.name);
     if (!chosen && !options.all && std::string(key.group) != "method") continue;
-    table.add({key.name, shown_method_value(method, key.name), origin_of(method, key.name)});
+    table.add({key.name, shown_method_value(method, key.name), method.origin_of(key.name)});
   }
   std::string text = printable(name) + "\n" + table.text();
   TextTable variables("lll");

@@ -112,9 +112,8 @@ void prepare(Options& options) {
 std::string failure(const Comm& comm, const Error& error) {
   std::string mine = error.message();
   if (!error.advice().empty()) mine += "\n         " + error.advice();
-  const bool generic = mine.find("another rank failed") != std::string::npos;
   std::vector<std::int64_t> sizes;
-  const auto bytes = std::as_bytes(std::span(mine.data(), generic ? 0 : mine.size()));
+  const auto bytes = std::as_bytes(std::span(mine.data(), error.is_of_others() ? 0 : mine.size()));
   const std::vector<std::byte> all = comm.all_gather_bytes(bytes, sizes);
   std::size_t at = 0;
   for (const std::int64_t size : sizes) {

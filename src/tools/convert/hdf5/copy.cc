@@ -88,12 +88,8 @@ class Copier {
  private:
   // Errors are told with the object's path.
   template <typename F>
-  static void naming(const std::string& path, F&& f) {
-    try {
-      f();
-    } catch (const Error& error) {
-      throw Error(error.code(), printable(path) + ": " + error.message(), error.advice());
-    }
+  static void naming(const std::string& path, F f) {
+    forebay::naming(printable(path), f);
   }
 
   static Count elements_of(const Job& job) {
@@ -469,9 +465,8 @@ ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std:
     result.verified = copied.verified;
     return result;
   } catch (const Error& error) {
-    const bool named = error.message().starts_with(printable(in));
-    throw Error(error.code(), (named ? "" : printable(in) + ": ") + error.message(),
-                error.advice());
+    if (error.message().starts_with(printable(in))) throw;
+    throw error.at(printable(in));
   }
 }
 

@@ -95,7 +95,7 @@ class DirectCopy {
             options_.progress(step, std::min(done * comm_.size(), all_bytes_), all_bytes_);
         }
       } catch (const Error& error) {
-        throw Error(error.code(), printable(target.path) + ": " + error.message(), error.advice());
+        throw error.at(printable(target.path));
       }
   }
   template <typename F>
