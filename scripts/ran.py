@@ -4,15 +4,16 @@ failed said first of what is wrong and said last, so that it stands at the end o
 
   ran.py FILE.xml=LEAST [NAME=LEAST ...] [NAME=LEAST,or=SENTENCE ...] ...
 
-FILE is a JUnit record of ctest or pytest, LEAST how many tests of it must have run: those that were skipped or left
-out do not count. NAME=LEAST says the same of the tests of the last FILE whose names begin so; with ",or=SENTENCE" none of
-them need have run if all say why in a line that begins with SENTENCE, which is repeated.
+FILE is a JUnit record of ctest, pytest or googletest, or a pattern of several (gtests/*.xml); LEAST how many tests of it
+must have run: those that were skipped or left out do not count. NAME=LEAST says the same of the tests of the last FILE
+whose names begin so; with ",or=SENTENCE" none of them need have run if all say why in a line that begins with SENTENCE,
+which is repeated.
 """
 
+import glob
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 
 TAIL = 25  # lines of what a failed test said last
@@ -20,10 +21,16 @@ FINDING = 40  # lines from where it said first what is wrong
 FINDINGS = re.compile(r"^WARNING: ThreadSanitizer|ERROR: \w+Sanitizer|runtime error:|: Failure$|^\[  FAILED  \]")
 
 
-def ran(path):
+def cases(pattern):
+    """The tests of all records that there are."""
+    for path in sorted(glob.glob(pattern)):
+        yield from ElementTree.parse(path).getroot().iter("testcase")
+
+
+def ran(pattern):
     """Names of the tests that ran, whether they passed or not, and what the others said, by name."""
     names, skipped = [], {}
-    for case in ElementTree.parse(path).getroot().iter("testcase"):
+    for case in cases(pattern):
         left_out = case.find("skipped") is not None or case.get("status") in ("notrun", "disabled")
         if left_out:
             skipped[case.get("name")] = case.findtext("system-out") or ""
@@ -38,8 +45,8 @@ def reason(skipped, sentence):
     return lines[0] if lines and all(lines) else None
 
 
-def tell_failures(path):
-    for case in ElementTree.parse(path).getroot().iter("testcase"):
+def tell_failures(pattern):
+    for case in cases(pattern):
         failure = case.find("failure")
         if failure is None:
             continue
@@ -58,9 +65,8 @@ def main(arguments):
         argument, _, sentence = argument.partition(",or=")
         what, least = argument.rsplit("=", 1)
         if what.endswith(".xml"):
-            names, skipped = ran(what) if Path(what).exists() else ([], {})
-            if names:
-                tell_failures(what)
+            names, skipped = ran(what)
+            tell_failures(what)
             found = len(names)
         else:
             found = sum(name.startswith(what) for name in names)

@@ -6,11 +6,11 @@ die() { printf 'dev: %s\n' "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # run_ctest PRESET [ctest options]: the tests of a build tree; what ran is recorded in its junit.xml. ctest's own closing
-# lines are the last that it prints.
+# lines are the last that it prints. Tests without a limit of their own get one; ctest would give them 25 minutes.
 run_ctest() {
   local tree=$root/build/$1
   shift
-  ctest --test-dir "$tree" --output-on-failure --no-tests=error --output-junit "$tree/junit.xml" "$@"
+  ctest --test-dir "$tree" --output-on-failure --no-tests=error --timeout 300 --output-junit "$tree/junit.xml" "$@"
 }
 
 # logged LOG COMMAND...: runs it with all that it says in LOG; every ten seconds the last step of a build in it is shown.

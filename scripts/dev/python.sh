@@ -79,7 +79,8 @@ python_test() {
   local parallel=$root/build/python-mpi/site failed=0
   python_install python
   say "tests of the Python package"
-  (cd "$root" && FOREBAY_PYTHON=$python_venv/bin/python "$python_venv/bin/python" -m pytest -q -p no:cacheprovider --junitxml "$root/build/python/junit.xml" "$@") || failed=1
+  (cd "$root" && FOREBAY_PYTHON=$python_venv/bin/python timeout 900 \
+    "$python_venv/bin/python" -m pytest -q -p no:cacheprovider --junitxml "$root/build/python/junit.xml" "$@") || failed=1
   if (($# == 0)); then
     python_install python-mpi --config-settings cmake.define.FOREBAY_MPI=ON --target "$parallel" --upgrade
     say "tests of the Python package with MPI, 3 ranks"

@@ -23,6 +23,7 @@ cmd_sanitize() {
 sanitize_address() {
   configure asan
   build asan
+  rm -rf "$root/build/asan/gtests"  # records of an earlier run
   say "unit tests and two-rank tests with the address and undefined-behaviour sanitizers"
   run_ctest asan -R '^unit|^tool|_np2$' -E '^hdf5\.native|^fault\.injection' -LE 'peer|install|preload|dropin' "$@"
 }

@@ -209,7 +209,7 @@ TEST_F(EarlyRanks, blocks_of_a_variable_stand_in_the_order_that_they_came_in) {
     };
     read("overlapping");
     for (Count i = 0; i < 2 * wide; ++i)
-      ASSERT_EQ(values[static_cast<std::size_t>(i)], 10 * (i / wide) + 3) << what << " " << i;
+      if (values[static_cast<std::size_t>(i)] != 10 * (i / wide) + 3) FAIL() << what << " " << i;
     for (const std::string name : {"joined", "local"}) {
       read(name);
       ASSERT_EQ(std::ssize(values), 2 * (3 * wide + small)) << what << " " << name;
@@ -223,10 +223,16 @@ TEST_F(EarlyRanks, blocks_of_a_variable_stand_in_the_order_that_they_came_in) {
         }
     }
   };
+  // The thread sanitizer takes minutes for all that ranks may lend; threads meet alike.
+#ifdef __SANITIZE_THREAD__
+  constexpr int which_lent = 5;
+#else
+  constexpr int which_lent = 1;
+#endif
   constexpr Count ample = 64 << 20;
   for (const Count memory : {ample, Count{2 << 20}, Count{4 << 10}})
     for (const int per_file : {static_cast<int>(WriteOptions::all_ranks), 1})
-      for (int lent = 0; lent < 16; ++lent) {
+      for (int lent = 0; lent < 16; lent += which_lent) {
         TearDown();
         run_as_threads(2, [&](const Comm& comm) {
           Report report;
