@@ -8,7 +8,7 @@
 //
 // Files: the patches' sizes are made, like those of a flame and of turbulence (the totals are those
 // of H's table I, a patch, and the fields are defined in plan/balanced_files_testing.h), and dealt
-// to N to N/64 files. What counts is the largest file.
+// to N to N/64 files. What counts is the largest file. The rules of H know all sizes.
 //
 // forebay-patch-scale [--side N] [--json FILE]   N³ ranks with blocks of 100³; else those above
 #include <sys/resource.h>
@@ -87,9 +87,9 @@ json told_of_owners(const PatchDomain& domain, const std::string& rule, const Pa
           {"peak_mib", peak_mib()}};
 }
 
-void plan_owners(const PatchDomain& domain, json& records) {
+std::vector<Rank> plan_owners(const PatchDomain& domain, json& records) {
   auto start = Clock::now();
-  const PatchOwners ours = distribute(domain);
+  PatchOwners ours = distribute(domain);
   records.push_back(told_of_owners(domain, "ours", ours, since(start)));
   if (domain.ranks() <= 1 << 15) {
     start = Clock::now();
@@ -100,20 +100,30 @@ void plan_owners(const PatchDomain& domain, json& records) {
     other.owners = sequential_owners(holders, domain.ranks());
     records.push_back(told_of_owners(domain, "sequential (H)", other, since(start)));
   }
+  return std::move(ours.owners);
 }
 
-void plan_files(const PatchDomain& domain, const std::string& field, json& records) {
+void plan_files(const PatchDomain& domain, std::span<const Rank> owners, const std::string& field,
+                json& records) {
   const int ranks = domain.ranks();
+  const MortonOrder order(domain.patch_grid());
   const bool flame = field == "flame";
   // A mean patch has as many bytes as in H's table I: 786,616,672 in 41,600, or 38,989,451,056 in
   // 262,144.
   const Count mean = flame ? 786616672 / 41600 : 38989451056 / 262144;
   const auto sizes = flame ? flame_sizes(domain.patch_grid(), mean * domain.patches())
                            : turbulence_sizes(domain.patch_grid(), mean * domain.patches());
+  std::vector<Count> at(3);
+  const auto owner_of = [&](Count n) {
+    order.position_of(n, at);
+    const auto& grid = domain.grid();
+    const Count id = (at[0] * grid.grid_length(1) + at[1]) * grid.grid_length(2) + at[2];
+    return owners[static_cast<std::size_t>(id)];
+  };
   const auto total = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), Count{0}));
   for (Count files = ranks; files >= std::max<Count>(ranks / 64, 1); files /= 2) {
     const auto start = Clock::now();
-    const auto file = by_middles(sizes, files);
+    const auto file = balance(sizes, files, ranks, owner_of);
     const FileAggregators aggregators(files, std::vector<int>(std::size_t(ranks), 1));
     Count sum = 0;
     for (Count f = 0; f < files; ++f) sum += aggregators.of(f).node;
@@ -159,10 +169,10 @@ int main(int argc, char** argv) {
     std::printf("%9s %9s  %-18s %11s %7s %6s %7s %8s %8s %8s %8s\n", "ranks", "patches",
                 "owners by", "patches", "moved %", "rounds", "dealt %", "messages", "notes", "s",
                 "MiB");
-    plan_owners(domain, records);
+    const auto owners = plan_owners(domain, records);
     std::printf("%9s %9s  %-11s %9s %8s %8s %8s %8s %8s %8s\n", "ranks", "patches", "sizes of",
                 "files", "max/mean", "H", "counts", "optimum", "s", "MiB");
-    for (const char* field : {"flame", "turbulence"}) plan_files(domain, field, records);
+    for (const char* field : {"flame", "turbulence"}) plan_files(domain, owners, field, records);
   }
   if (json_path) std::ofstream(json_path) << records.dump(1) << '\n';
   return 0;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/error.h"
 #include "plan/balanced_files_testing.h"
 
 namespace forebay {
@@ -57,6 +58,64 @@ TEST(BalancedFiles, no_file_exceeds_the_mean_by_more_than_the_largest_patch) {
     }
     EXPECT_GE(fullest, least_largest_file(sizes, files));
   }
+}
+
+TEST(BalancedFiles, ranks_that_know_their_own_sizes_come_to_the_same) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto sizes = random_sizes(random, 1 + static_cast<Count>(random() % 300));
+    const int ranks = static_cast<int>(1 + random() % 20);
+    const Count files = 1 + static_cast<Count>(random() % static_cast<unsigned>(ranks));
+    const auto owner_of = [&](Count n) { return static_cast<Rank>(n * 7919 % ranks); };
+    EXPECT_EQ(balance(sizes, files, ranks, owner_of, seed % 2 != 0), by_middles(sizes, files));
+  }
+}
+
+TEST(BalancedFiles, sizes_of_several_variables_and_ranks_at_a_position_are_summed) {
+  // Position 0: 10 at rank 0, 20 + 30 at rank 1; position 1: 40 at rank 1; position 3: 60.
+  BalancedFiles first(1, 4, 3);
+  Notes<PatchSize> told, more;
+  first.tell(std::vector<PatchSize>{{3, 60}, {0, 10}}, told);
+  first.tell(std::vector<PatchSize>{{0, 20}, {1, 40}, {0, 30}}, more);
+  ASSERT_EQ(more.size(), 2U);
+  EXPECT_EQ(more[0].what.bytes, 50);
+  for (auto& note : more) note.peer = 1;
+  first.hear(more);
+  first.hear(told);
+  EXPECT_EQ(first.bytes(), 160);
+  Notes<PatchFile> out;
+  first.answer(0, 160, out);
+  ASSERT_EQ(out.size(), 4U);  // rank 0's two, then rank 1's, by position
+  const std::vector<std::vector<Count>> expected{{0, 0, 0}, {0, 3, 2}, {1, 0, 0}, {1, 1, 1}};
+  for (std::size_t i = 0; i < out.size(); ++i)
+    EXPECT_EQ((std::vector<Count>{out[i].peer, out[i].what.position, out[i].what.file}),
+              expected[i]);
+}
+
+TEST(BalancedFiles, blocks_of_positions_are_in_order_and_equally_long) {
+  for (const int ranks : {1, 3, 16}) {
+    for (const Count positions : {1, 2, 16, 1000}) {
+      std::vector<Count> at(static_cast<std::size_t>(ranks), 0);
+      for (Count p = 0; p < positions; ++p)
+        ++at[static_cast<std::size_t>(home_of_position(p, positions, ranks))];
+      EXPECT_LE(*std::max_element(at.begin(), at.end()), positions / ranks + 1);
+    }
+  }
+  EXPECT_EQ(home_of_position(most - 1, most, 1 << 24), (1 << 24) - 1);
+}
+
+TEST(BalancedFiles, what_cannot_be_is_refused) {
+  EXPECT_THROW(BalancedFiles(0, 1, 1), Error);
+  EXPECT_THROW(BalancedFiles(1, 1, 0), Error);
+  BalancedFiles one(1, 2, 1);
+  Notes<PatchSize> out;
+  EXPECT_THROW(one.tell(std::vector<PatchSize>{{2, 1}}, out), Error);
+  EXPECT_THROW(one.tell(std::vector<PatchSize>{{-1, 1}}, out), Error);
+  EXPECT_THROW(one.tell(std::vector<PatchSize>{{0, -1}}, out), Error);
+  EXPECT_THROW(one.tell(std::vector<PatchSize>{{0, most}, {0, 1}}, out), Error);
+  one.hear(std::vector<Note<PatchSize>>{{0, {0, most}}});
+  EXPECT_THROW(one.hear(std::vector<Note<PatchSize>>{{0, {1, 1}}}), Error);
 }
 
 struct Imbalances {

@@ -1,6 +1,6 @@
 // What balanced files are tested and simulated on: fields of sizes that look like those of the data
-// sets of H, and the rules that plan/balanced_files.h is measured against. Only tests and
-// bench/limits/patch_scale.cc use this.
+// sets of H, all ranks of balanced_files.h in one process, and the rules that it is measured
+// against. Only tests and bench/limits/patch_scale.cc use this.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 
 #include "plan/balanced_files.h"
 #include "plan/morton.h"
+#include "plan/note_post.h"
 
 namespace forebay {
 
@@ -112,7 +113,45 @@ inline std::vector<Count> turbulence_sizes(const std::vector<Count>& grid, Count
   return sizes_like(grid, total, [&](const PatchPlace& x) { return std::exp(eddies.at(x) / 6); });
 }
 
-/// The file of each patch.
+/// All ranks of balanced_files.h; patch n, of sizes[n] bytes, is with owner_of(n). The file of each
+/// patch.
+template <typename OwnerOf>
+std::vector<Count> balance(std::span<const Count> sizes, Count files, int ranks, OwnerOf&& owner_of,
+                           bool backwards = false) {
+  const auto positions = std::ssize(sizes);
+  std::vector<std::vector<PatchSize>> mine(static_cast<std::size_t>(ranks));
+  for (Count n = 0; n < positions; ++n)
+    mine[static_cast<std::size_t>(owner_of(n))].push_back({n, sizes[static_cast<std::size_t>(n)]});
+  std::vector<BalancedFiles> all(static_cast<std::size_t>(ranks),
+                                 BalancedFiles(ranks, positions, files));
+  Post<PatchSize> told(ranks, backwards);
+  Notes<PatchSize> telling;
+  for (Rank r = 0; r < ranks; ++r) {
+    all[static_cast<std::size_t>(r)].tell(mine[static_cast<std::size_t>(r)], telling);
+    told.send(r, telling);
+  }
+  told.deliver([&](Rank r, auto in) { all[static_cast<std::size_t>(r)].hear(in); });
+  Count total = 0;
+  for (const BalancedFiles& rank : all) total += rank.bytes();
+  Post<PatchFile> answers(ranks, backwards);
+  Notes<PatchFile> answering;
+  Count before = 0;
+  for (Rank r = 0; r < ranks; ++r) {
+    BalancedFiles& rank = all[static_cast<std::size_t>(r)];
+    const Count bytes = rank.bytes();
+    rank.answer(before, total, answering);
+    answers.send(r, answering);
+    before += bytes;
+  }
+  std::vector<Count> result(sizes.size(), -1);
+  answers.deliver([&](Rank, auto in) {
+    for (const auto& note : in)
+      result[static_cast<std::size_t>(note.what.position)] = note.what.file;
+  });
+  return result;
+}
+
+/// The file of each patch, by middles, where all sizes are known.
 inline std::vector<Count> by_middles(std::span<const Count> sizes, Count files) {
   const Count total = std::accumulate(sizes.begin(), sizes.end(), Count{0});
   std::vector<Count> result;

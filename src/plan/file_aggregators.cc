@@ -63,4 +63,14 @@ FileAggregators::Place FileAggregators::of(Count file) const {
   return {static_cast<int>(node), static_cast<int>(rank)};
 }
 
+std::optional<Count> FileAggregators::file_at(Place place) const {
+  const auto node = static_cast<std::size_t>(place.node);
+  const Count files = files_on(node), ranks = nodes_[node].ranks;
+  if (files == 0) return std::nullopt;
+  // The first file on the node whose rank is not lower.
+  const Count file = (place.rank * files + ranks - 1) / ranks;
+  if (file >= files || file * ranks / files != place.rank) return std::nullopt;
+  return nodes_[node].first + file;
+}
+
 }  // namespace forebay

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,8 @@ class FileAggregators {
     bool operator==(const Place&) const = default;
   };
   Place of(Count file) const;  ///< 0 <= file < files. O(log nodes)
+  /// The file that the rank at a place writes. O(1).
+  std::optional<Count> file_at(Place place) const;
 
  private:
   struct Node {

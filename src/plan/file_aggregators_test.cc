@@ -68,6 +68,17 @@ TEST(FileAggregators, no_rank_has_two_and_no_node_two_more_than_another_with_roo
       ASSERT_LT(place.rank, nodes[static_cast<std::size_t>(place.node)]);
       EXPECT_TRUE(seen.insert({place.node, place.rank}).second);
     }
+    Count found = 0;
+    for (int node = 0; node < std::ssize(nodes); ++node) {
+      for (int r = 0; r < nodes[static_cast<std::size_t>(node)]; ++r) {
+        const auto file = aggregators.file_at({node, r});
+        EXPECT_EQ(file.has_value(), seen.contains({node, r}));
+        if (!file) continue;
+        EXPECT_EQ(aggregators.of(*file), (FileAggregators::Place{node, r}));
+        ++found;
+      }
+    }
+    EXPECT_EQ(found, files);
     const auto counts = files_by_node(aggregators, files, nodes.size());
     const Count fullest = *std::max_element(counts.begin(), counts.end());
     for (std::size_t n = 0; n < nodes.size(); ++n)

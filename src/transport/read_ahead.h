@@ -38,7 +38,10 @@ class ReadAhead {
   void agreed(Need all, bool writing);
   /// A read that was carried out, or is.
   void note(const StreamSummary& mine);
-  /// What is held, or the next to be: reading what is not.
+  /// Whether what is asked for is held, or the next to be.
+  bool is_of_use(const StreamSummary& mine) const { return holds(mine) || follows(mine); }
+
+  /// What is_of_use(), reading what is not held.
   void read(ExtentStream& extents, Count hole_threshold, Report& report);
   /// What is held, as need() has said.
   void give(ExtentStream& extents) const;

@@ -83,4 +83,22 @@ std::vector<PatchVerdict> distribute_patches(const Comm& comm, std::span<const P
   return verdicts;
 }
 
+std::vector<PatchFile> balance_files(const Comm& comm, std::span<const PatchSize> mine,
+                                     Count positions, Count files) {
+  BalancedFiles plan(comm.size(), positions, files);
+  Notes<PatchSize> sizes;
+  plan.tell(mine, sizes);
+  plan.hear(carried(comm, sizes));
+  std::int64_t before = plan.bytes(), total = 0;
+  comm.exclusive_scan(std::span(&before, 1), std::span(&total, 1));
+  Notes<PatchFile> answers;
+  plan.answer(before, total, answers);
+  std::vector<PatchFile> found;
+  found.reserve(mine.size());
+  for (const auto& note : carried(comm, answers)) found.push_back(note.what);
+  std::sort(found.begin(), found.end(),
+            [](const PatchFile& a, const PatchFile& b) { return a.position < b.position; });
+  return found;
+}
+
 }  // namespace forebay::patches

@@ -1,11 +1,12 @@
-// The planner of patches over a communicator: notes of plan/patch_distribution.h are carried by
-// sparse exchanges, sums by meetings.
+// The planners of patches over a communicator: notes of plan/patch_distribution.h and
+// plan/balanced_files.h are carried by sparse exchanges, sums by meetings.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "comm/comm.h"
+#include "plan/balanced_files.h"
 #include "plan/patch_distribution.h"
 
 namespace forebay::patches {
@@ -17,5 +18,10 @@ namespace forebay::patches {
 /// Costs at most 2·most_rounds + 5 exchanges. Memory: O(mine + patches at home here and their
 /// parts).
 std::vector<PatchVerdict> distribute_patches(const Comm& comm, std::span<const PatchPart> mine);
+
+/// Collective. The file of each position that stands in `mine`, by increasing position, each once.
+/// `positions` and `files` are the same on all ranks. Costs two exchanges.
+std::vector<PatchFile> balance_files(const Comm& comm, std::span<const PatchSize> mine,
+                                     Count positions, Count files);
 
 }  // namespace forebay::patches

@@ -11,6 +11,7 @@
 #include "comm/agree.h"
 #include "comm/thread_ranks.h"
 #include "layout/patches/planning.h"
+#include "plan/balanced_files_testing.h"
 #include "plan/patch_distribution_testing.h"
 
 namespace forebay::patches {
@@ -89,26 +90,64 @@ TEST(PatchPlanning, owners_know_what_they_get) {
 
 TEST(PatchPlanning, nobody_has_anything) {
   for (const int ranks : all_sizes) {
-    run_as_threads(ranks,
-                   [](const Comm& comm) { EXPECT_TRUE(distribute_patches(comm, {}).empty()); });
+    run_as_threads(ranks, [](const Comm& comm) {
+      EXPECT_TRUE(distribute_patches(comm, {}).empty());
+      EXPECT_TRUE(balance_files(comm, {}, 0, 1).empty());
+    });
+  }
+}
+
+TEST(PatchPlanning, files_are_those_of_one_process) {
+  const auto sizes = flame_sizes({8, 6, 3}, 1000000);
+  for (const int ranks : all_sizes) {
+    for (int files = 1; files <= ranks; ++files) {
+      const auto known = by_middles(sizes, files);
+      run_as_threads(ranks, [&](const Comm& comm) {
+        be_late(comm);
+        std::vector<PatchSize> mine;
+        for (Count n = 0; n < std::ssize(sizes); ++n) {
+          // Two variables at each position: one with this rank, the other with all.
+          const Count size = sizes[static_cast<std::size_t>(n)];
+          if (n * 31 % ranks == comm.rank()) mine.push_back({n, size - size / ranks * ranks});
+          mine.push_back({n, size / ranks});
+        }
+        std::reverse(mine.begin(), mine.end());
+        const auto found = balance_files(comm, mine, std::ssize(sizes), files);
+        ASSERT_EQ(found.size(), sizes.size());
+        for (std::size_t n = 0; n < found.size(); ++n) {
+          EXPECT_EQ(found[n].position, static_cast<Count>(n));
+          EXPECT_EQ(found[n].file, known[n]);
+        }
+      });
+    }
   }
 }
 
 TEST(PatchPlanning, a_rank_that_fails_makes_all_fail) {
   constexpr int ranks = 4;
   const Parts parts = random_parts(ranks, 1);
-  std::vector<std::optional<Error>> errors(ranks);
-  run_as_threads(ranks, [&](const Comm& comm) {
-    const auto rank = static_cast<std::size_t>(comm.rank());
-    errors[rank] = attempt_together(comm, [&] {
-      auto mine = parts[rank];
-      if (rank == 2) mine.push_back({-1, 1});
-      distribute_patches(comm, mine);
+  for (const bool in_files : {false, true}) {
+    std::vector<std::optional<Error>> errors(ranks);
+    run_as_threads(ranks, [&](const Comm& comm) {
+      const auto rank = static_cast<std::size_t>(comm.rank());
+      errors[rank] = attempt_together(comm, [&] {
+        auto mine = parts[rank];
+        std::vector<PatchSize> sizes{{comm.rank(), 10}};
+        if (rank == 2) {
+          mine.push_back({-1, 1});
+          sizes.push_back({ranks, 1});
+        }
+        if (in_files) {
+          balance_files(comm, sizes, ranks, 2);
+        } else {
+          distribute_patches(comm, mine);
+        }
+      });
     });
-  });
-  for (const auto& error : errors) {
-    ASSERT_TRUE(error.has_value());
-    EXPECT_EQ(error->code(), Errc::einternal);
+    for (const auto& error : errors) {
+      ASSERT_TRUE(error.has_value());
+      EXPECT_EQ(error->code(), Errc::einternal);
+    }
   }
 }
 
