@@ -99,6 +99,12 @@ def is_cdf5(path: str | os.PathLike) -> bool:
     return _begin(os.fsencode(path)) == b"CDF\5"
 
 
+def is_netcdf_folder(path: str | os.PathLike) -> bool:
+    """Whether a path is a folder that is taken as one netCDF file; no other reader does so."""
+    name = os.fsencode(path)
+    return os.path.isdir(name) and _begin(name)[:3] == b"CDF"
+
+
 def _begin(path: bytes) -> bytes:
     """The first four bytes of a file; fewer, or none, where there are no more.
 

@@ -1,10 +1,10 @@
 """The engine "forebay" of xarray: every file that this package reads, lazily; CF decoding is xarray's own.
 
 xarray finds it by the package's entry point. It offers itself for files that no other engine understands (those with
-chunked variables, and HDF5 files in the log layout, both of which others see as scalars), and for all others where no
-engine is installed that would open them. It must be asked before the others for that: they say yes to whatever begins
-like a netCDF file. xarray asks its own engines first, so the order is changed when this module is loaded, which xarray
-does while it collects the engines.
+chunked or decomposed variables, and HDF5 files in the log layout, all of which others see as scalars, and folders that
+are a netCDF file), and for all others where no engine is installed that would open them. It must be asked before the
+others for that: they say yes to whatever begins like a netCDF file. xarray asks its own engines first, so the order is
+changed when this module is loaded, which xarray does while it collects the engines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from xarray.core.variable import Variable as XarrayVariable
 
 from ._dataset import Dataset, LevelDataset, Variable, needs_forebay
 from ._groups import group_of
-from ._open import can_open, holds_log, is_cdf5
+from ._open import can_open, holds_log, is_cdf5, is_netcdf_folder
 from ._open import open as open_file
 
 
@@ -121,7 +121,8 @@ class ForebayBackend(BackendEntrypoint):
         """True for local files that no other engine understands, or none that is installed."""
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             return False
-        if needs_forebay(filename_or_obj) or holds_log(filename_or_obj):
+        # Others go by the name of a folder, and then cannot open it.
+        if needs_forebay(filename_or_obj) or holds_log(filename_or_obj) or is_netcdf_folder(filename_or_obj):
             return True
         return can_open(filename_or_obj) and not _another_can_open(filename_or_obj)
 

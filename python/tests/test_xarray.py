@@ -57,6 +57,14 @@ def test_xarray_chooses_the_engine_for_decomposed_files(tmp_path, dataset, conta
         assert opened["count"][3, 4] == 34
 
 
+def test_xarray_chooses_the_engine_for_folders(tmp_path, dataset):
+    path = tmp_path / "plain.nc"
+    forebay.to_netcdf(dataset, path, {"container": "directory"})
+    assert path.is_dir() and not forebay.needs_forebay(path)
+    with xarray.open_dataset(path) as opened:
+        xarray.testing.assert_identical(opened.load(), dataset)
+
+
 def test_xarray_chooses_the_engine_for_chunked_files(chunked, dataset):
     with xarray.open_dataset(chunked) as opened:
         assert opened.encoding["source"] == str(chunked) and "codec" in opened["T"].encoding

@@ -793,6 +793,24 @@ TEST(Decomposition, subfiles_of_pnetcdf_are_data_files) {
   remove_file();
 }
 
+// More groups than data files, of which each rank opens its own by MPI-IO.
+TEST(Decomposition, data_files_of_more_groups_are_there_for_mpi_io) {
+  const Pieces p = scattered();
+  for (const char* transport : {"independent", "collective"}) {
+    File f = create({{"subfiling", "none"}}, p);
+    write_all(f, p);
+    EXPECT_OK(ncmpi_close(f.ncid));
+    f.ncid = reopen(NC_WRITE, {{"subfiling", "ranks"}, {"transport", transport}});
+    EXPECT_TRUE(has_beside(std::to_string(world.size - 1)));
+    const auto values = own_values<float>(p, f.series, records, 0);
+    const MPI_Offset at = records, one = 1;
+    EXPECT_OK(ncmpi_put_decom_float_all(f.ncid, f.series, &at, &one, values.data()));
+    expect_whole(f, f.series, records, 0, NC_FILL_FLOAT, {records});
+    EXPECT_OK(ncmpi_close(f.ncid));
+    remove_file();
+  }
+}
+
 // Maps need define mode; text is decomposed as well as numbers.
 TEST(Decomposition, modes_and_text) {
   Pieces p = scattered();

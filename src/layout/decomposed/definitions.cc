@@ -420,18 +420,19 @@ void DecomposedLayout::open_to_write(std::uint64_t last_epoch, bool damaged_slot
   agree_on_error(comm_, failed, sums, Reduce::sum);
   check_roots(site_.path, state_, damaged_slot && wanted_state(site_.method) == OpenState::newest,
               {from_halves(std::span(sums).first<4>()), sums[4]});
-  make_io();
   if (last_epoch > state_.epoch || damaged_slot) {
     in_doubt_ = true;
     overrule();
     by_root(comm_, [&] { state_file_->file().sync(); });
   }
-  if (group_->groups <= state_.files) return;
-  agree_on_error(comm_, attempt_to([&] {
-                   if (!group_->writer || group_->number < state_.files) return;
-                   group_->file->create(false);
-                   group_->writer->create();
-                 }));
+  if (group_->groups > state_.files) {
+    agree_on_error(comm_, attempt_to([&] {
+                     if (!group_->writer || group_->number < state_.files) return;
+                     group_->file->create(false);
+                     group_->writer->create();
+                   }));
+  }
+  make_io();  // MPI-IO opens the file, which is there by now
 }
 
 void DecomposedLayout::release() {
