@@ -393,6 +393,31 @@ TEST(ChunkFiles, directories_with_decomposed_variables_get_no_chunks) {
   remove();
 }
 
+// Nor the other way round, in plain files either.
+TEST(ChunkFiles, files_with_chunks_get_no_decomposed_variables) {
+  for (const bool in_folder : {false, true}) {
+    Hints hints = in_folder ? hints_of() : Hints{};
+    hints.emplace_back("layout", "chunked");
+    int id = create(hints);
+    define(id, "chunks", false);
+    EXPECT_OK(ncmpi_enddef(id));
+    write(id, 0, 0, 1);
+    EXPECT_OK(ncmpi_close(id));
+    hints.back().second = "decomposed";
+    id = open(NC_WRITE, hints);
+    EXPECT_OK(ncmpi_redef(id));
+    define(id, "more", false);
+    EXPECT_OK(ncmpi_enddef(id));
+    for (const int var : {0, 1}) write(id, var, 0, 2);
+    EXPECT_OK(ncmpi_close(id));
+    MPI_Barrier(MPI_COMM_WORLD);
+    id = open(NC_NOWRITE);
+    for (const int var : {0, 1}) expect_values(id, var, 2);
+    EXPECT_OK(ncmpi_close(id));
+    remove();
+  }
+}
+
 // What the hints ask to be decomposed is, as in plain files; a folder has data files of one layout.
 TEST(ChunkFiles, of_rules_for_both_layouts_those_for_decomposed_variables_count) {
   const std::string config = world.path("xml");

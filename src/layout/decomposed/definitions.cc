@@ -87,11 +87,14 @@ void refuse_others(const std::string& folder) {
 
 }  // namespace
 
+// What hints ask to be decomposed is not where chunks are already, which the file would be refused
+// for.
 void DecomposedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
+  const bool has_chunks = old && old->any_chunked();
   for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
-    var.decomposed =
-        !var.chunking && !elsewhere(var) && wants(site_.method, schema_, var, comm_.size());
+    var.decomposed = !has_chunks && !var.chunking && !elsewhere(var) &&
+                     wants(site_.method, schema_, var, comm_.size());
     if (var.decomposed && !var.slab_codec) var.slab_codec = codec_for(site_.method, schema_, var);
   }
   if (schema_.any_decomposed() && schema_.any_chunked())
