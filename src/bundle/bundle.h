@@ -138,6 +138,10 @@ class Bundle final : public WritesTogether {
   /// Local. Files of members that this rank's threads make are there, or cannot be.
   void wait_until_made();
   bool is_empty() const { return open_.empty() && closed_.empty(); }
+  /// Local. Nothing is lost if it goes: no file, no error, and no count of some of its files.
+  bool is_idle() const {
+    return is_empty() && lost_.empty() && (closes_ == 0 || options_.files == 0);
+  }
   /// Local. In the order in which they were added.
   std::vector<Dataset*> open_members() const;
   /// Local. Whether making a file of that name anew would empty an open member. `look`: at the

@@ -35,6 +35,8 @@ struct Entry {
     }
   };
   std::unique_ptr<Bundle> bundle;
+  bool by_name = false;               // no number of it is known
+  std::int64_t used = 0;              // when, last
   std::vector<Added> added;           // by forebay_bundle_add, in order
   std::vector<const Dataset*> apart;  // those that could not wait, and are open
 
@@ -58,6 +60,7 @@ std::map<int, Entry>& entries() {
   return *all;
 }
 int last_number = 0;
+std::int64_t last_use = 0;
 std::atomic<std::size_t> how_many = 0;
 
 Entry* find(const std::string& name) {
@@ -100,24 +103,59 @@ void complete_all() {
   how_many = 0;
 }
 
-/// Collective, on all ranks or on none.
-Entry& make_bundle(const Comm& comm, const std::string& name, const BundleOptions& options) {
+bool is_alike(const Comm& one, const Comm& other) {
+  return one.rank() == other.rank() && one.size() == other.size();
+}
+
+bool is_idle(const Entry& entry, const Comm& comm) {
+  return entry.by_name && entry.bundle->is_idle() && is_alike(entry.bundle->comm(), comm);
+}
+
+/// Local. The id of the one that has gone longest without a file, where that may go; 0: none.
+std::int64_t longest_idle(const Comm& comm) {
+  // A program may have a name for each step, and MPI has not that many communicators.
+  constexpr int most = 16;
+  int idle = 0;
+  const Entry* oldest = nullptr;
+  for (const auto& [number, entry] : entries()) {
+    if (!is_idle(entry, comm)) continue;
+    ++idle;
+    if (!oldest || entry.used < oldest->used) oldest = &entry;
+  }
+  return idle >= most ? oldest->bundle->id() : 0;
+}
+
+/// Collective, on all ranks or on none. `by_name`: it may go once it has nothing to do.
+Entry& make_bundle(const Comm& comm, const std::string& name, const BundleOptions& options,
+                   bool by_name) {
   std::map<int, Entry> made;  // a node that moves without memory, once all ranks have it
-  together(comm, [&] {
+  auto goes = entries().end();
+  std::int64_t may_go = 0;
+  const auto make = [&] {
     at_the_end(complete_all);
     std::int64_t id = std::chrono::system_clock::now().time_since_epoch().count();
     id = static_cast<std::int64_t>(
         (hash_of(std::as_bytes(std::span(name))) ^ static_cast<std::uint64_t>(id)) >> 2);
-    comm.broadcast(&id, sizeof id);
-    made[last_number + 1].bundle = std::make_unique<Bundle>(comm, name, id + 1, options);
-  });
+    std::array<std::int64_t, 2> ids{id + 1, longest_idle(comm)};
+    comm.broadcast(ids.data(), sizeof ids);
+    goes = std::find_if(entries().begin(), entries().end(), [&](const auto& one) {
+      return one.second.bundle->id() == ids[1] && is_idle(one.second, comm);
+    });
+    may_go = goes != entries().end();
+    Entry& entry = made[last_number + 1];
+    entry.bundle = std::make_unique<Bundle>(comm, name, ids[0], options);
+    entry.by_name = by_name;
+    entry.used = ++last_use;
+  };
+  together(comm, make, {&may_go, 1}, Reduce::min);
+  if (may_go != 0) {
+    entries().erase(goes);
+  } else if (goes != entries().end()) {
+    goes->second.used = ++last_use;  // it is other ranks': the next time another one is asked for
+  }
   entries().merge(made);
   how_many = entries().size();
   return entries().find(++last_number)->second;
-}
-
-bool is_alike(const Comm& one, const Comm& other) {
-  return one.rank() == other.rank() && one.size() == other.size();
 }
 
 }  // namespace
@@ -145,8 +183,9 @@ class BundleEntrance::Meant {
   }
   std::span<std::int64_t> say_by_name(const Comm& comm, Dataset& dataset) {
     name = method_value(dataset.method(), "bundle");
-    const Entry* entry = find(name);
+    Entry* const entry = find(name);
     bundle = entry ? entry->bundle.get() : nullptr;
+    if (entry) entry->used = ++last_use;
     return say(comm, dataset);
   }
   /// Collective.
@@ -300,9 +339,10 @@ void BundleEntrance::join(Dataset& dataset) {
     return leave_out([] { return std::string("the file is open in a bundle already"); });
   if (meant.any() && !meant.all())
     return leave_out([] { return std::string("other ranks write that"); });
-  const bool added = meant.any() ? meant.add(dataset)
-                                 : make_bundle(comm, meant.name, bundle_options(dataset.method()))
-                                       .bundle->add(dataset, meant.file());
+  const bool added = meant.any()
+                         ? meant.add(dataset)
+                         : make_bundle(comm, meant.name, bundle_options(dataset.method()), true)
+                               .bundle->add(dataset, meant.file());
   if (!added)
     leave_out([&] { return "stage " + dataset.method().stage + " keeps what is written"; });
 }
@@ -384,7 +424,7 @@ int open_bundle(const Comm& comm, const std::string& name, const HintMap& hints)
       throw Error(Errc::einval, "a bundle of the name \"" + name + "\" is open",
                   "close it, or choose another name");
   });
-  make_bundle(comm, name, options);
+  make_bundle(comm, name, options, false);
   return last_number;
 }
 

@@ -31,6 +31,19 @@ extern "C" int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI
   return PMPI_Bcast(data, count, type, root, comm);
 }
 
+// That there are now, less those that there were.
+static int duplicates = 0;
+
+extern "C" int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+  ++duplicates;
+  return PMPI_Comm_dup(comm, made);
+}
+
+extern "C" int MPI_Comm_free(MPI_Comm* comm) {
+  --duplicates;
+  return PMPI_Comm_free(comm);
+}
+
 #pragma GCC visibility pop
 
 namespace {
@@ -744,6 +757,38 @@ TEST(BundleKeys, files_that_threads_make) {
   MPI_Barrier(MPI_COMM_WORLD);
   expect_whole(b.path, 1);
   EXPECT_FALSE(std::filesystem::exists(a.path));
+}
+
+// A communicator each would be all that MPI has, in a program that names a bundle for each step.
+TEST(BundleKeys, names_that_are_not_used_again_are_forgotten) {
+  File waits = create("waits.nc", keys("waits", "0"));
+  define(waits);
+  put(waits, 0);
+  EXPECT_OK(ncmpi_close(waits.id));
+  // What is to be told yet stays, too.
+  File full, synced = create("synced.nc", keys("untold", "0"));
+  Info info(keys("untold", "0"));
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, "/dev/full", NC_64BIT_DATA, info, &full.id));
+  for (File* file : {&full, &synced}) {
+    define(*file);
+    put(*file, 0);
+  }
+  EXPECT_OK(ncmpi_close(full.id));
+  EXPECT_OK(ncmpi_sync(synced.id));
+  EXPECT_OK(ncmpi_abort(synced.id));
+  const int before = duplicates;
+  for (int step = 0; step < 60; ++step) {
+    File file = create("file.nc", keys("step" + std::to_string(step), "1"));
+    define(file);
+    put(file, 0);
+    EXPECT_OK(ncmpi_close(file.id));
+  }
+  EXPECT_LE(duplicates, before + 20);
+  expect_whole(world.path("file.nc"), 1);
+  EXPECT_EQ(bytes_of(waits.path), 0);
+  expect_whole(waits.path, 1);
+  File next = create("next.nc", keys("untold", "0"));
+  EXPECT_ERR(NC_ENO_SPACE, ncmpi_close(next.id));
 }
 
 // Left for MPI_Finalize: what comes behind this program looks at it.
