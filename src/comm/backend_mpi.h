@@ -20,7 +20,9 @@ class MpiBackend : public Comm::Backend {
   MPI_Comm comm() const { return comm_; }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void meet(Meeting& meeting) override;
+  void meet(Meeting& meeting) override { meet_over(comm_, meeting); }
+  /// The same over another communicator.
+  void meet_over(MPI_Comm comm, Meeting& meeting) const;
   void broadcast(void* data, std::size_t bytes, Rank root) override;
   void all_reduce(std::span<std::int64_t> values, Reduce op) override;
   void all_reduce(std::span<double> values, Reduce op) override;

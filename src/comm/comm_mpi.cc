@@ -11,6 +11,7 @@
 #include "comm/agree.h"
 #include "comm/backend_mpi.h"
 #include "comm/mpi.h"
+#include "comm/topology.h"
 
 namespace forebay {
 
@@ -91,6 +92,14 @@ struct Kept {
   std::shared_ptr<Topologies> topologies = std::make_shared<Topologies>();
   std::vector<std::shared_ptr<MpiBackend>> duplicates;  // all ranks have the same
   static constexpr std::size_t most = 16;
+  MeetingPlace* place = nullptr;  // of one of the topologies; all ranks have it
+
+  /// Local. Other ranks may have come less far, where another of their threads uses a file.
+  MeetingPlace* found_place() const {
+    for (const auto& topology : *topologies)
+      if (MeetingPlace* found = topology->between_files()) return found;
+    return nullptr;
+  }
 };
 
 int forget(MPI_Comm, int, void* kept, void*) {
@@ -155,29 +164,40 @@ struct Told {
 };
 
 // Collective. A duplicate that no rank's file has any more, or null. Making one takes several
-// reductions by messages, and so does finding out who shares a node; this takes one, of minima.
+// reductions by messages, and so does finding out who shares a node. This takes one, which goes
+// through memory once files of the communicator have left a place to meet in and all know that.
 // Where a meeting failed ranks may have left something under way.
 std::shared_ptr<MpiBackend> unused_duplicate(MPI_Comm comm, Told& told) {
   Kept* kept = nullptr;
   if (attempt_to([&] { kept = &kept_of(comm); }) || kept->duplicates.empty()) return nullptr;
-  enum State : std::int64_t { in_use, failed, unused };
   auto& all = kept->duplicates;
-  std::array<std::int64_t, Kept::most + 1 + most_maxima> least{};
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].use_count() == 1) least[i] = all[i]->has_failed ? failed : unused;
-  least[Kept::most] = told.code;
-  for (std::size_t i = 0; i < told.maxima.size(); ++i)
-    least[Kept::most + 1 + i] = ~told.maxima[i];  // the order turned round
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, least.data(), static_cast<int>(least.size()), MPI_INT64_T,
-                          MPI_MIN, comm),
-            "MPI_Allreduce");
+  const auto bit = [](std::size_t i) { return std::int64_t{1} << i; };
+  constexpr std::size_t failed = Kept::most, no_place = 2 * Kept::most;  // bits, and in use
+  std::int64_t any = kept->found_place() ? 0 : bit(no_place);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].use_count() != 1) any |= bit(i);
+    if (all[i]->has_failed) any |= bit(failed + i);
+  }
+  Meeting meeting;
+  meeting.code = told.code;
+  meeting.kind = Meeting::kind_of(Reduce::bit_or, most_maxima + 1, most_maxima);
+  std::copy(told.maxima.begin(), told.maxima.end(), meeting.values);
+  meeting.values[most_maxima] = any;
+  MpiBackend& first = *all.front();
+  kept->place ? kept->place->meet(meeting, first) : first.meet_over(comm, meeting);
   told.is_told = true;
-  told.code = least[Kept::most];
-  for (std::size_t i = 0; i < told.maxima.size(); ++i) told.maxima[i] = ~least[Kept::most + 1 + i];
+  told.code = meeting.code;
+  if (told.code != 0) return nullptr;
+  std::copy_n(meeting.values, told.maxima.size(), told.maxima.begin());
+  any = meeting.values[most_maxima];
+  if ((any & bit(no_place)) == 0) kept->place = kept->found_place();
   std::shared_ptr<MpiBackend> again;
   for (std::size_t i = all.size(); i-- > 0;) {
-    if (least[i] == unused) again = all[i];
-    if (least[i] == failed) all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+    if ((any & bit(i)) != 0) continue;
+    if ((any & bit(failed + i)) == 0)
+      again = all[i];
+    else
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return again;
 }
@@ -200,15 +220,16 @@ Comm make_comm(MPI_Comm comm, std::span<std::int64_t> maxima,
   const auto failed = attempt_to([&] { tell(rank == 0); });
   Told told{maxima, failed ? to_int(failed->code()) : 0};
   std::shared_ptr<MpiBackend> backend = unused_duplicate(comm, told);
-  if (!backend) {
+  const bool all_began = !told.is_told || told.code == 0;
+  if (!backend && all_began) {
     MPI_Comm copy;
     check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
     backend = made_everywhere(copy, comm);
   }
+  if (failed && !all_began) throw *failed;
+  if (!all_began) throw error_of_others(told.code, "another rank failed as it began");
   Comm made(std::move(backend));
   if (!told.is_told) agree_on_error(made, failed, maxima, Reduce::max);
-  if (failed) throw *failed;
-  if (told.code != 0) throw error_of_others(told.code, "another rank failed as it began");
   return made;
 }
 
@@ -221,8 +242,8 @@ MPI_Comm mpi_comm(const Comm& comm) {
   return mpi->comm();
 }
 
-void MpiBackend::meet(Meeting& meeting) {
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &meeting, 1, meeting_, add_, comm_), "MPI_Allreduce");
+void MpiBackend::meet_over(MPI_Comm comm, Meeting& meeting) const {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &meeting, 1, meeting_, add_, comm), "MPI_Allreduce");
 }
 
 void MpiBackend::broadcast(void* data, std::size_t bytes, Rank root) {

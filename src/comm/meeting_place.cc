@@ -22,25 +22,26 @@ namespace {
 /// Of what ranks bring to a meeting beside their values, all together.
 constexpr std::size_t gathered_bytes = 192 << 10;
 
-std::size_t room_of(int ranks) {
-  return gathered_bytes / static_cast<std::size_t>(ranks) / 64 * 64;
+std::size_t room_of(int ranks, bool has_rooms) {
+  return has_rooms ? gathered_bytes / static_cast<std::size_t>(ranks) / 64 * 64 : 0;
 }
 
 }  // namespace
 
-std::size_t MeetingPlace::bytes_for(int ranks) {
+std::size_t MeetingPlace::bytes_for(int ranks, bool has_rooms) {
   static_assert(sizeof(Meeting) % 64 == 0);
-  return sizeof(State) + static_cast<std::size_t>(ranks) * (sizeof(Meeting) + 2 * room_of(ranks));
+  const std::size_t rooms = 2 * room_of(ranks, has_rooms);
+  return sizeof(State) + static_cast<std::size_t>(ranks) * (sizeof(Meeting) + rooms);
 }
 
 MeetingPlace::MeetingPlace(std::byte* memory, const Comm& node, Peers& peers,
-                           Comm::Backend* leaders, bool one_node)
+                           Comm::Backend* leaders, bool one_node, bool has_rooms)
     : state_(*reinterpret_cast<State*>(memory)),
       of_ranks_(reinterpret_cast<Meeting*>(memory + sizeof(State))),
       peers_(peers),
       leaders_(leaders),
       rooms_(memory + sizeof(State) + static_cast<std::size_t>(node.size()) * sizeof(Meeting)),
-      room_(room_of(node.size())),
+      room_(room_of(node.size(), has_rooms)),
       rank_(node.rank()),
       ranks_(node.size()),
       one_node_(one_node) {

@@ -17,12 +17,12 @@ namespace forebay {
 
 class MeetingPlace {
  public:
-  static std::size_t bytes_for(int ranks);
-  /// Local. `memory`: bytes_for(node.size()) of `node`'s, zeros before its first rank comes, for
-  /// this place alone. `leaders`: where node.rank() is 0 and there are other nodes, whose leaders
-  /// all have it. All of them outlive this.
+  static std::size_t bytes_for(int ranks, bool has_rooms = true);
+  /// Local. `memory`: bytes_for(node.size(), has_rooms) of `node`'s, zeros before its first rank
+  /// comes, for this place alone. `leaders`: where node.rank() is 0 and there are other nodes,
+  /// whose leaders all have it. All of them outlive this.
   MeetingPlace(std::byte* memory, const Comm& node, Peers& peers, Comm::Backend* leaders,
-               bool one_node);
+               bool one_node, bool has_rooms = true);
 
   /// Collective over all nodes. See Comm::Backend::meet. `mail`: whose messages are looked for.
   void meet(Meeting& meeting, Comm::Backend& mail) { meet_by_nodes(meeting, mail, {}); }

@@ -39,9 +39,10 @@ Topology::Topology(const Comm& comm, int ranks_per_node)
 }
 
 void Topology::make_places(const Comm& comm) {
+  peers_between_.emplace(peers_);
   comm.meet();  // all are here: those of a node wait for each other now
   const std::size_t bytes = MeetingPlace::bytes_for(node_.size());
-  meetings_ = NodeMemory::create(node_, 2 * bytes);
+  meetings_ = NodeMemory::create(node_, 2 * bytes + MeetingPlace::bytes_for(node_.size(), false));
   if (meetings_ && node_.size() > 1) {
     of_node_.emplace(meetings_.data() + bytes, node_, peers_, nullptr, true);
     node_.backend()->place = &*of_node_;
@@ -49,6 +50,9 @@ void Topology::make_places(const Comm& comm) {
   if (comm.all_reduce(meetings_ ? 1 : 0, Reduce::min) == 0) return;
   if (nodes() > 1) leaders_ = comm.split_leaders(node_.is_root());
   of_all_.emplace(meetings_.data(), node_, peers_, leaders_.backend(), nodes() == 1);
+  if (nodes() == 1)
+    between_files_.emplace(meetings_.data() + 2 * bytes, node_, *peers_between_, nullptr, true,
+                           false);
 }
 
 void Topology::serve(const Comm& comm) const {

@@ -68,6 +68,10 @@ class Topology {
   /// Local: this rank is done with it.
   void give_back(NodeMemory&& memory) const;
 
+  /// Where the ranks of its communicator meet when they begin with their next file, whoever has
+  /// this one now. Null where there is none, as with several nodes.
+  MeetingPlace* between_files() const { return between_files_ ? &*between_files_ : nullptr; }
+
   /// What a user leaves for those that come after it on this communicator; theirs to make sense of.
   std::any& notes() const { return notes_; }
 
@@ -86,6 +90,8 @@ class Topology {
   NodeMemory meetings_;
   mutable std::optional<MeetingPlace> of_all_;  // where nodes have several ranks
   std::optional<MeetingPlace> of_node_;
+  std::optional<Peers> peers_between_;  // a thread may begin a file while another one uses one
+  mutable std::optional<MeetingPlace> between_files_;
   mutable NodeMemory spare_;
   mutable std::any notes_;
   mutable std::int64_t memories_ = 0;  // made; the same on all ranks of the node

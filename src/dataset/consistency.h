@@ -1,6 +1,7 @@
 // Safe mode: what all ranks have to say alike in a collective call is compared at the call.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <optional>
@@ -15,12 +16,12 @@ namespace forebay {
 /// An argument of a collective call, and the code for ranks that differ in it.
 struct SharedArgument {
   Errc differs;
-  std::int64_t hash;
+  std::int64_t hash;  ///< its negative is a number, too
 
   SharedArgument(Errc code, std::string_view bytes);
   template <std::integral T>
   SharedArgument(Errc code, T value)
-      : SharedArgument(code, {reinterpret_cast<const char*>(&value), sizeof value}) {}
+      : differs(code), hash(std::max<std::int64_t>(static_cast<std::int64_t>(value), -INT64_MAX)) {}
 };
 /// At most `most_shared_arguments`, as many on every rank that is in the same function.
 using SharedArguments = std::vector<SharedArgument>;

@@ -3,11 +3,21 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "method/glob.h"
 
 namespace forebay {
 
 bool is_coordinate(const Schema& schema, const Variable& var) {
   return var.ndims() == 1 && schema.dims[static_cast<std::size_t>(var.dimids[0])].name == var.name;
+}
+
+const std::string& layout_for(const Method& method, const Variable& var) {
+  const std::string* layout = &method.layout;
+  for (const VariableRule& rule : method.variables) {
+    const auto its = rule.keys.find("layout");
+    if (its != rule.keys.end() && glob_match(rule.pattern, var.name)) layout = &its->second;
+  }
+  return *layout;
 }
 
 bool has_rule(const Method& method, const Variable& var, const char* key) {

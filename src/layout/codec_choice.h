@@ -12,6 +12,10 @@ namespace forebay {
 /// A coordinate variable has the name of its only dimension; what depends on it expects it exact.
 bool is_coordinate(const Schema& schema, const Variable& var);
 
+/// The layout that the method names for a variable. All variables of all ranks are asked for it, by
+/// several layouts: it takes no memory.
+const std::string& layout_for(const Method& method, const Variable& var);
+
 /// Whether a rule for variables of that name has the key.
 bool has_rule(const Method& method, const Variable& var, const char* key);
 

@@ -3,6 +3,7 @@
 #include <pnetcdf.h>
 #include <sys/resource.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -164,6 +165,30 @@ TEST(BundleMeetings, are_two_to_create_a_member_and_none_to_close_it) {
   for (const std::string kind : {"", "later"})
     for (int time = 0; time < 5; ++time)
       expect_whole(world.path(kind + std::to_string(time) + ".nc"), 1);
+}
+
+// In the node's memory. Two files are open at a time, and closed in either order; a third fails, so
+// that its communicator is not used again.
+TEST(BundleMeetings, begin_a_file_in_memory_where_others_have_left_a_place) {
+  if (world.size == 1 || std::getenv("FOREBAY_HINTS") != nullptr) return;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  for (int time = 0; time < 6; ++time) {
+    File files[2];
+    const int create_ = meetings_in([&] { files[0] = create("place0.nc", {}, comm); });
+    EXPECT_EQ(time > 0 ? create_ : 0, 0) << time;
+    files[1] = create("place1.nc", {}, comm);
+    for (File& file : files) define(file);
+    for (File& file : files) put(file, 0);
+    for (const int i : {time % 2, 1 - time % 2}) EXPECT_OK(ncmpi_close(files[i].id));
+    Info info({});
+    int id = -1;
+    EXPECT_NE(ncmpi_create(comm, files[0].path.c_str(), NC_64BIT_DATA, info,
+                           world.rank == time % world.size ? nullptr : &id),
+              NC_NOERR);
+    for (const File& file : files) expect_whole(file.path, 1);
+  }
+  MPI_Comm_free(&comm);
 }
 
 std::string hint_in_force(int id, const char* key) {

@@ -33,8 +33,7 @@ constexpr Count heap_align = chunked::slot_stride;
 /// more to find than it takes: it stays where every reader finds it, but for a rule of its own.
 bool wants_chunks(const Method& method, const Variable& var) {
   if (var.ndims() == 0) return false;
-  if (!wants_patches(method, var) && variable_method(method, var.name).at("layout") != "chunked")
-    return false;
+  if (!wants_patches(method, var) && layout_for(method, var) != "chunked") return false;
   const Count few = std::min(Pipeline::least_bytes, method.chunk_bytes);
   return var.is_record || var.inner_bytes() >= few || has_rule(method, var, "layout");
 }

@@ -5,6 +5,7 @@
 
 #include "codec/pipeline.h"
 #include "layout/classic_part.h"
+#include "layout/codec_choice.h"
 #include "layout/data_files.h"
 #include "method/method_keys.h"
 #include "plan/chunk_shape.h"
@@ -68,7 +69,7 @@ constexpr KeySpec keys[] = {
 }  // namespace
 
 bool wants_patches(const Method& method, const Variable& var) {
-  return variable_method(method, var.name).at("layout") == "patches";
+  return layout_for(method, var) == "patches";
 }
 
 bool wants_files_of_patches(const Method& method) { return data_files::asks_for_several(method); }

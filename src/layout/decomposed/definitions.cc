@@ -30,7 +30,7 @@ constexpr Count few_elements = 16;
 /// Whether the layout is that of the method, or of a variable that was defined by a decomposition,
 /// where nobody has chosen another one.
 bool is_asked_for(const Method& method, const Schema& schema, const Variable& var) {
-  if (variable_method(method, var.name).at("layout") == "decomposed") return true;
+  if (layout_for(method, var) == "decomposed") return true;
   return var.decomposition >= 0 && !has_rule(method, var, "layout") &&
          !method.origin.contains("layout") && !schema.any_chunked();
 }
