@@ -64,10 +64,12 @@ bool AggregatedTransport::reads_ahead() const {
 
 std::string AggregatedTransport::reasons() const {
   std::string text = fmt::format(
-      "{} collective operations aggregated, {} direct (large pieces, found quicker, or a single "
-      "rank){}{}",
+      "{} collective operations aggregated, {} direct (large or few pieces, found quicker, or a "
+      "single rank){}{}",
       aggregated_operations_, direct_operations_, shares_ ? "" : "; ",
       shares_ ? "" : without_node_memory);
+  if (operations_ahead_ > 0)
+    text += fmt::format("; {} small reads one behind the other, read ahead", operations_ahead_);
   for (const bool writing : {false, true}) {
     const QuickerWay* way = ways_ ? (*ways_)[writing ? 1 : 0].latest() : nullptr;
     if (way == nullptr || !way->was_tried(false)) continue;
@@ -174,7 +176,7 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
   const bool reads_on = !writing && need == ReadAhead::what_follows;
   if (reads_on ? each_reads_on(total, node_counts(), options_)
                : carried_out_directly(total, node_counts(), options_, writing)) {
-    ++direct_operations_;
+    ++(reads_on ? operations_ahead_ : direct_operations_);
     finish_before_direct();
     if (reads_on)
       attempt_into(failure_, [&] { ahead_.read(extents, options_.hole_threshold, report_); });
@@ -207,7 +209,7 @@ void AggregatedTransport::carry_out(ExtentStream& extents, bool writing, const F
 
 // What fails here the others need not know: they have theirs.
 void AggregatedTransport::give_what_is_held(ExtentStream& extents) {
-  ++direct_operations_;
+  ++operations_ahead_;
   attempt_into(failure_, [&] { ahead_.give(extents); });
   if (failure_) throw Error(*failure_).as_own_matter();
   ahead_.note(extents.summary());

@@ -136,6 +136,7 @@ class AggregatedTransport : public Transport {
     std::chrono::steady_clock::time_point begin;
   } measured_;
   std::int64_t direct_operations_ = 0, aggregated_operations_ = 0;
+  std::int64_t operations_ahead_ = 0;  // by what ranks had read ahead, or did
 };
 
 }  // namespace forebay

@@ -564,6 +564,20 @@ TEST_P(TransportRanks, a_failure_where_all_have_read_ahead_is_one_ranks_own_matt
   });
 }
 
+TEST_P(TransportRanks, the_report_tells_what_was_read_ahead_from_what_was_large) {
+  with_transport([&](const Comm& comm, Transport& transport, Report&) {
+    constexpr Count piece = 64, pieces = 20;
+    std::vector<std::byte> memory(piece);
+    for (Count i = 0; i < pieces; ++i) {
+      Listed stream({{(comm.rank() * pieces + i) * piece, piece, memory.data(), 0, 1}});
+      transport.read_all(stream);
+    }
+    const std::string told = transport.reasons();
+    const bool ahead = told.find("19 small reads one behind the other") != std::string::npos;
+    EXPECT_EQ(ahead, options_.kind == "auto") << told;
+  });
+}
+
 // Pieces of any size, in windows of which some are mostly holes.
 // What they foresaw they have agreed on, and so do not meet again before they wait for its pieces.
 TEST_P(TransportRanks, a_rank_that_cannot_do_what_it_foresaw_stops_nobody) {
