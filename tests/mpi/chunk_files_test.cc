@@ -407,12 +407,17 @@ TEST(ChunkFiles, files_with_chunks_get_no_decomposed_variables) {
     id = open(NC_WRITE, hints);
     EXPECT_OK(ncmpi_redef(id));
     define(id, "more", false);
+    const int encoded = define(id, "encoded", false);
+    EXPECT_OK(ncmpi_var_set_filter(id, encoded, "shuffle,zstd:2"));
     EXPECT_OK(ncmpi_enddef(id));
-    for (const int var : {0, 1}) write(id, var, 0, 2);
+    for (const int var : {0, 1, encoded}) write(id, var, 0, 2);
     EXPECT_OK(ncmpi_close(id));
     MPI_Barrier(MPI_COMM_WORLD);
     id = open(NC_NOWRITE);
-    for (const int var : {0, 1}) expect_values(id, var, 2);
+    for (const int var : {0, 1, encoded}) expect_values(id, var, 2);
+    char codec[64] = "";
+    EXPECT_OK(ncmpi_var_get_filter(id, encoded, nullptr, codec));
+    EXPECT_STREQ("shuffle,zstd:2", codec);
     EXPECT_OK(ncmpi_close(id));
     remove();
   }

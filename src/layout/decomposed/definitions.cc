@@ -467,7 +467,7 @@ void DecomposedLayout::find_stale(RootsFound& found) {
 namespace {
 
 bool set_codec(const Schema& schema, const Method& method, Variable& var, const std::string& text) {
-  if (var.chunking || !is_asked_for(method, schema, var)) return false;
+  if (var.chunking || schema.any_chunked() || !is_asked_for(method, schema, var)) return false;
   var.slab_codec = codec_by_program(var, text);
   return true;
 }
