@@ -76,10 +76,11 @@ python_install() {
 
 # python_test PYTEST_OPTION...: the serial wheel with every test, then, without options, the parallel one on 3 ranks.
 python_test() {
-  local parallel=$root/build/python-mpi/site failed=0
+  local parallel=$root/build/python-mpi/site failed=0 limit=(timeout 900)
+  [[ ! -t 0 ]] || limit=()  # which keeps Ctrl-C, and what is typed for a debugger, from them
   python_install python
   say "tests of the Python package"
-  (cd "$root" && FOREBAY_PYTHON=$python_venv/bin/python timeout 900 \
+  (cd "$root" && FOREBAY_PYTHON=$python_venv/bin/python "${limit[@]}" \
     "$python_venv/bin/python" -m pytest -q -p no:cacheprovider --junitxml "$root/build/python/junit.xml" "$@") || failed=1
   if (($# == 0)); then
     python_install python-mpi --config-settings cmake.define.FOREBAY_MPI=ON --target "$parallel" --upgrade
