@@ -95,11 +95,7 @@ struct Kept {
   MeetingPlace* place = nullptr;  // of one of the topologies; all ranks have it
 
   /// Local. Other ranks may have come less far, where another of their threads uses a file.
-  MeetingPlace* found_place() const {
-    for (const auto& topology : *topologies)
-      if (MeetingPlace* found = topology->between_files()) return found;
-    return nullptr;
-  }
+  MeetingPlace* found_place() const { return Topology::between_files(*topologies); }
 };
 
 int forget(MPI_Comm, int, void* kept, void*) {
@@ -175,8 +171,10 @@ std::shared_ptr<MpiBackend> unused_duplicate(MPI_Comm comm, Told& told) {
   constexpr std::size_t failed = Kept::most, no_place = 2 * Kept::most;  // bits, and in use
   std::int64_t any = kept->found_place() ? 0 : bit(no_place);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].use_count() != 1) any |= bit(i);
-    if (all[i]->has_failed) any |= bit(failed + i);
+    if (all[i].use_count() != 1)
+      any |= bit(i);
+    else if (all[i]->has_failed)
+      any |= bit(failed + i);
   }
   Meeting meeting;
   meeting.code = told.code;

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -117,6 +118,19 @@ void Topology::give_back(NodeMemory&& memory) const {
   }
 }
 
+namespace {
+
+std::mutex growing;  // lists that are kept
+
+}  // namespace
+
+MeetingPlace* Topology::between_files(const Topologies& kept) {
+  const std::lock_guard<std::mutex> lock(growing);
+  for (const auto& topology : kept)
+    if (topology->between_files_) return &*topology->between_files_;
+  return nullptr;
+}
+
 bool Topology::is_known(const Comm& comm, int ranks_per_node) {
   if (comm.size() == 1) return true;
   const auto& mine = comm.backend()->topologies;
@@ -152,9 +166,15 @@ const Topology& Topology::of(const Comm& comm, int ranks_per_node) {
     return *mine.back();
   }
   const std::shared_ptr<const Topology> made(new Topology(comm, ranks_per_node));
-  kept.reserve(kept.size() + 1);
+  {
+    const std::lock_guard<std::mutex> lock(growing);
+    kept.reserve(kept.size() + 1);
+  }
   comm.meet();  // all have it
-  if (kept.size() < most) kept.push_back(made);
+  {
+    const std::lock_guard<std::mutex> lock(growing);
+    if (kept.size() < most) kept.push_back(made);
+  }
   mine.push_back(made);
   made->serve(comm);
   return *made;

@@ -68,9 +68,10 @@ class Topology {
   /// Local: this rank is done with it.
   void give_back(NodeMemory&& memory) const;
 
-  /// Where the ranks of its communicator meet when they begin with their next file, whoever has
-  /// this one now. Null where there is none, as with several nodes.
-  MeetingPlace* between_files() const { return between_files_ ? &*between_files_ : nullptr; }
+  /// Local. Where the ranks of a communicator meet when they begin with their next file, whoever
+  /// has the one of `kept` that it is of. Null where there is none, as with several nodes. Another
+  /// thread may be in of() meanwhile, for a file of its own.
+  static MeetingPlace* between_files(const Topologies& kept);
 
   /// What a user leaves for those that come after it on this communicator; theirs to make sense of.
   std::any& notes() const { return notes_; }

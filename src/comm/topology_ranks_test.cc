@@ -2,8 +2,11 @@
 
 #include <array>
 #include <atomic>
+#include <thread>
 #include <vector>
 
+#include "base/attempt.h"
+#include "comm/backend.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
 
@@ -62,6 +65,34 @@ TEST(Topology, asking_again_is_local) {
     const Topology& two = Topology::of(comm, 2);
     EXPECT_NE(&two, &Topology::of(comm, 4));
     if (comm.is_root()) EXPECT_EQ(&two, &Topology::of(Comm(comm), 2));  // the others take no part
+  });
+}
+
+// The first of all that are one node, from then on, on all ranks. Others come behind it meanwhile.
+TEST(Topology, a_thread_begins_a_file_while_another_one_uses_its_own) {
+  run_as_threads(4, [](const Comm& comm) {
+    const auto kept = comm.backend()->kept_topologies;
+    std::atomic<bool> over = false;
+    std::atomic<const MeetingPlace*> first = nullptr;
+    std::atomic<int> places = 0;
+    std::thread other([&] {
+      while (!over) {
+        const MeetingPlace* const found = Topology::between_files(*kept);
+        if (first.exchange(found) != found) ++places;
+        std::this_thread::yield();
+      }
+    });
+    const auto failed = attempt_to([&] {
+      for (const int ranks_per_node : {2, 3}) Topology::of(comm, ranks_per_node);
+      EXPECT_EQ(Topology::between_files(*kept), nullptr);
+      for (int ranks_per_node = 4; ranks_per_node < 12; ++ranks_per_node)
+        Topology::of(comm, ranks_per_node);
+      while (first == nullptr) std::this_thread::yield();
+    });
+    over = true;
+    other.join();
+    EXPECT_FALSE(failed);
+    EXPECT_EQ(places, 1);
   });
 }
 
