@@ -13,7 +13,7 @@ namespace forebay {
 bool is_coordinate(const Schema& schema, const Variable& var);
 
 /// The layout that the method names for a variable. All variables of all ranks are asked for it, by
-/// several layouts: it takes no memory.
+/// several layouts: no map of keys is made.
 const std::string& layout_for(const Method& method, const Variable& var);
 
 /// Whether a rule for variables of that name has the key.
