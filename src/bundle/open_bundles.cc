@@ -249,8 +249,8 @@ void end_file(const Dataset& dataset, F&& end) {
 
 // Rank 0 looks at the file, as names are asked for once, and tells the mode; the others may have
 // bundles that it is not in. Maxima: the bundle's id, the member's number, whether any waits,
-// whether one is open that would be made anew, the mode, and the id of the bundle in which it is
-// open.
+// whether one is open that would be made anew, the mode, and the id of the bundle that it is open
+// in.
 OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool makes) {
   OpeningFacts found{};
   found[4] = is_root ? mode : std::numeric_limits<std::int64_t>::min();
@@ -317,8 +317,8 @@ void follow_member(Dataset& dataset, const OpeningFacts& found) {
     void catch_up() const {
       Bundle* const its = bundle();
       if (its == nullptr || !its->is_behind(member)) return;
-      dataset.comm()
-          .meet();  // the bundle's ranks meet elsewhere: one that has failed is found here
+      // The bundle's ranks meet elsewhere: one that has failed is found here.
+      dataset.comm().meet();
       its->complete();
     }
   };
