@@ -611,19 +611,32 @@ bool Bundle::would_lose(const std::string& name, bool look) {
   });
 }
 
-std::int64_t Bundle::waiting_as(const std::string& path, bool look) {
-  if (is_empty()) return 0;
+Bundle::Known Bundle::known_as(const std::string& path, bool look) {
+  Known known;
+  if (is_empty()) return known;
   const std::string name = strip_prefix(path);
   const FileNumber file = number_of(name, look);
-  std::int64_t dropped = 0;
-  for (const Member& member : open_)
-    if (member.dataset->waiting().any && member.is(name, file)) return member.number;
+  for (const Member& member : open_) {
+    if (!member.is(name, file)) continue;
+    known.open = member.number;
+    if (member.dataset->waiting().any) known.waiting = member.number;
+  }
+  if (known.waiting != 0) return known;
   for (const Closed& closed : closed_) {
     if (!closed.member.is(name, file)) continue;
-    if (!closed.dropped) return closed.member.number;
-    dropped = closed.member.number;
+    known.waiting = closed.member.number;
+    if (!closed.dropped) return known;
   }
-  return dropped;
+  return known;
+}
+
+bool Bundle::is_behind(std::int64_t number) const {
+  return std::any_of(open_.begin(), open_.end(),
+                     [&](const Member& member) {
+                       return member.number == number && member.dataset->waiting().any;
+                     }) ||
+         std::any_of(closed_.begin(), closed_.end(),
+                     [&](const Closed& closed) { return closed.member.number == number; });
 }
 
 Bundle::Waits Bundle::waits(std::int64_t number) const {

@@ -125,11 +125,17 @@ class Bundle final : public WritesTogether {
 
   enum class Waits { no, dropped, yes };
   /// Local. Whether a member of that name waits, closed or with something to be written.
-  Waits waits(const std::string& path) { return waits(waiting_as(path)); }
+  Waits waits(const std::string& path) { return waits(known_as(path).waiting); }
   /// Local. The same of a member's number, which all ranks have of it; 0: none.
   Waits waits(std::int64_t number) const;
-  /// Without a `look` at the file by its name alone.
-  std::int64_t waiting_as(const std::string& path, bool look = true);
+  /// Members' numbers; 0: none. Without a `look` at the file by its name alone.
+  struct Known {
+    std::int64_t waiting = 0;  // or dropped, where none waits
+    std::int64_t open = 0;     // whether something of it waits or not
+  };
+  Known known_as(const std::string& path, bool look = true);
+  /// Local, the same on all ranks. Whether something of that member waits, or is under way.
+  bool is_behind(std::int64_t number) const;
   /// Local. Numbers of closed members that go if that name is removed.
   std::vector<std::int64_t> closed_as(const std::string& path) const;
   /// Local. The file is not wanted any more: if it is closed and waits, nothing is written to it.

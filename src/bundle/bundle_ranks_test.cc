@@ -961,7 +961,7 @@ TEST(AsyncBundles, nothing_is_told_of_a_member_that_is_deleted_while_a_thread_wr
     comm.barrier();
     if (comm.is_root()) {
       for (const char* name : {"x", "y", "z"}) {
-        bundle.drop(bundle.waiting_as(path_of(name, 32)));
+        bundle.drop(bundle.known_as(path_of(name, 32)).waiting);
         std::filesystem::remove(path_of(name, 32));
       }
     }
@@ -1158,7 +1158,7 @@ TEST(Bundles, a_dropped_member_is_not_written) {
       bundle.close(std::move(a.ds));
       bundle.close(std::move(b.ds));
       comm.barrier();
-      if (comm.rank() == 1) bundle.drop(bundle.waiting_as(path_of("a", 5)));
+      if (comm.rank() == 1) bundle.drop(bundle.known_as(path_of("a", 5)).waiting);
       comm.barrier();
       std::filesystem::remove(path_of("a", 5));
       bundle.remove(*c.ds);

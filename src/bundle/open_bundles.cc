@@ -249,14 +249,17 @@ void end_file(const Dataset& dataset, F&& end) {
 
 // Rank 0 looks at the file, as names are asked for once, and tells the mode; the others may have
 // bundles that it is not in. Maxima: the bundle's id, the member's number, whether any waits,
-// whether one is open that would be made anew, and the mode.
+// whether one is open that would be made anew, the mode, and the id of the bundle that it is open
+// in.
 OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool makes) {
   OpeningFacts found{};
   found[4] = is_root ? mode : std::numeric_limits<std::int64_t>::min();
   for (auto& [number, entry] : entries()) {
     Bundle& bundle = *entry.bundle;
     if (path != nullptr && makes && bundle.would_lose(strip_prefix(path), is_root)) found[3] = 1;
-    const std::int64_t member = path != nullptr ? bundle.waiting_as(path, is_root) : 0;
+    const Bundle::Known known = path != nullptr ? bundle.known_as(path, is_root) : Bundle::Known{};
+    if (is_root && known.open != 0) found[5] = bundle.id();
+    const std::int64_t member = known.waiting;
     if (member == 0) continue;
     const bool waits = bundle.waits(member) == Bundle::Waits::yes;
     if (waits) found[2] = 1;
@@ -298,6 +301,47 @@ int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts&
   if (facts[1] == 0 || bundle.is_under_way()) bundle.complete();
   comm.meet();
   return root_mode;
+}
+
+void follow_member(Dataset& dataset, const OpeningFacts& found) {
+  if (found[5] == 0) return;
+  struct Following {
+    Dataset& dataset;
+    std::int64_t id, member;
+
+    Bundle* bundle() const {
+      for (auto& [number, entry] : entries())
+        if (entry.bundle->id() == id) return entry.bundle.get();
+      return nullptr;
+    }
+    void catch_up() const {
+      Bundle* const its = bundle();
+      if (its == nullptr || !its->is_behind(member)) return;
+      // The bundle's ranks meet elsewhere: one that has failed is found here.
+      dataset.comm().meet();
+      its->complete();
+    }
+  };
+  const Comm& comm = dataset.comm();
+  std::shared_ptr<Following> following;
+  std::function<void()> catch_up;
+  std::array<std::int64_t, 2> facts{1, 0};  // not of these ranks; the number, which rank 0 finds
+  const auto prepared = attempt_to([&] {
+    following = std::make_shared<Following>(Following{dataset, found[5], 0});
+    catch_up = [following] { following->catch_up(); };
+    Bundle* const bundle = following->bundle();
+    if (bundle == nullptr || !is_alike(bundle->comm(), comm)) return;
+    facts[0] = 0;
+    if (comm.is_root()) facts[1] = bundle->known_as(dataset.path()).open;
+  });
+  const auto failed = attempt_to([&] { agree_on_error(comm, prepared, facts, Reduce::max); });
+  if (failed) {
+    attempt_to([&] { dataset.abort(); });
+    throw *failed;
+  }
+  if (facts[0] != 0) return;
+  following->member = facts[1];
+  dataset.follow(std::move(catch_up));
 }
 
 namespace {

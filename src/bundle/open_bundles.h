@@ -18,7 +18,7 @@ namespace forebay {
 // Before a file is opened or created ranks tell each other what they know of it, in place of a
 // broadcast of rank 0's `mode`.
 
-using OpeningFacts = std::array<std::int64_t, 5>;
+using OpeningFacts = std::array<std::int64_t, 6>;
 
 /// Local. What a rank knows. `path` may be null. `makes`: a file is made anew there.
 OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool makes);
@@ -30,6 +30,9 @@ OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool 
 int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts& facts);
 /// Whether a closed member of that name waits.
 inline bool any_waits(const OpeningFacts& found) { return found[1] != 0 || found[2] != 0; }
+/// Collective, behind agree_before_opening(). What a member of that name that is open as well has
+/// waiting is written ahead of whatever this opening may see it by, if its ranks are the bundle's.
+void follow_member(Dataset& dataset, const OpeningFacts& found);
 /// Collective. Both.
 int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes);
 

@@ -296,6 +296,7 @@ void Dataset::redef() {
   require_writable();
   if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode already");
   if (mode_ == Mode::independent) end_independent();
+  catch_up();
   std::optional<Schema> before;
   together(comm_, [&] {
     stage_->flush(true);  // what is staged refers to the definitions of before
@@ -307,6 +308,7 @@ void Dataset::redef() {
 
 void Dataset::begin_independent() {
   require_data();
+  catch_up();
   if (writable_ && mode_ == Mode::collective) stage_->begin_alone();
   apart_ = apart_ || writable_;
   mode_ = Mode::independent;
@@ -331,6 +333,7 @@ void Dataset::end_independent() {
 void Dataset::sync_numrecs() {
   require_data();
   require_writable();
+  catch_up();
   together(comm_, [&] {
     if ((stage_->holds_writes() || handed_over_) && mode_ == Mode::collective) stage_->flush(true);
     write_agreed_numrecs();
@@ -352,6 +355,7 @@ void Dataset::write_agreed_numrecs() {
 
 void Dataset::sync() {
   require_data();
+  catch_up();
   if (!writable_) {
     container_->look_again();
     if (coarse_) coarse_->set_records(schema_.numrecs);
@@ -371,6 +375,7 @@ void Dataset::sync() {
 void Dataset::flush() {
   if (mode_ == Mode::define) return;  // nothing is staged then
   if (mode_ == Mode::collective) {
+    catch_up();
     together(comm_, [&] { stage_->flush(true); });
   } else {
     stage_->flush(false);

@@ -261,6 +261,9 @@ class Dataset {
   void write_with(WritesTogether& others, const Comm& comm, Joining joining);
   void forget_others();  ///< local; the same on all ranks
   WritesTogether* others() const { return others_; }
+  /// Local, the same on all ranks. `catch_up`, collective over these ranks, goes ahead of whatever
+  /// may see what another opening of the file wrote: it throws on all ranks or on none.
+  void follow(std::function<void()> catch_up) { catch_up_ = std::move(catch_up); }
   WaitingFacts waiting() const;
   /// Local. The file that what waits goes to, by its extents; null, on all ranks, where a layout or
   /// a transport does it otherwise.
@@ -338,6 +341,9 @@ class Dataset {
 
   // dataset.cc
   void require_define() const;
+  void catch_up() {
+    if (catch_up_) catch_up_();
+  }
   void require_data() const;
   void require_writable() const;
   void use_container();
@@ -398,6 +404,7 @@ class Dataset {
   std::unique_ptr<Stage> stage_;
   HoldingStage* holding_ = nullptr;  // what stage_ is, once it is a bundle's
   WritesTogether* others_ = nullptr;
+  std::function<void()> catch_up_;
   std::vector<std::string> remarks_;
   std::vector<Request> queue_;
   RunListPool pool_;

@@ -250,6 +250,7 @@ void Dataset::carry_out(std::vector<Request>& requests, bool collective,
                         const std::optional<Error>& local_error) {
   Operation operation;
   const bool known = attempt(operation, collective, [&] {
+    if (collective) catch_up();
     offer(requests, operation);
     if (collective && comm_.size() > 1)
       operation.foreseen =

@@ -609,6 +609,115 @@ TEST(BundleKeys, a_waiting_file_is_written_before_it_is_opened_again) {
   expect_whole(c.path, 1);
 }
 
+// However the first opening became a member, and whatever the second is for.
+TEST(BundleKeys, a_second_opening_sees_what_waits_in_the_first) {
+  for (const std::string kind : {"key", "number", "async"}) {
+    Hints hints;
+    if (kind != "number") hints = keys("seen_" + kind, "9");
+    if (kind == "async") hints.emplace_back("bundle_async", "enable");
+    int bundle = 0;
+    if (kind == "number") {
+      EXPECT_OK(forebay_bundle_open(MPI_COMM_WORLD, "seen", MPI_INFO_NULL, &bundle));
+    }
+    File first = create("a.nc", hints), other = create("b.nc", hints);
+    for (File* file : {&first, &other}) {
+      if (kind == "number") {
+        EXPECT_OK(forebay_bundle_add(bundle, file->id));
+      }
+      define(*file);
+      for (int step = 0; step < 4; ++step) put(*file, step);
+    }
+    const std::string link = world.path("link");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (world.rank == 0) {
+      std::filesystem::remove(link);
+      std::filesystem::create_symlink(std::filesystem::absolute(first.path), link);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (const int mode : {NC_NOWRITE, NC_WRITE}) {
+      File second = first;
+      Info info(mode == NC_WRITE ? hints : Hints{});
+      const std::string& path = mode == NC_WRITE ? link : first.path;
+      EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, path.c_str(), mode, info, &second.id));
+      std::vector<int> got(width);
+      const auto see = [&](int step, int value, auto&& get) {
+        const MPI_Offset start[] = {step, width * world.rank}, count[] = {1, width};
+        EXPECT_OK(get(second.id, second.var, start, count, got.data()));
+        EXPECT_EQ(got, std::vector<int>(width, 100 * value + world.rank)) << kind << mode;
+      };
+      const auto change = [&](int step, int value) {
+        const std::vector<int> values(width, 100 * value + world.rank);
+        const MPI_Offset start[] = {step, width * world.rank}, count[] = {1, width};
+        EXPECT_OK(ncmpi_put_vara_int_all(first.id, first.var, start, count, values.data()));
+      };
+      see(0, mode == NC_NOWRITE ? 0 : 10, ncmpi_get_vara_int_all);
+      change(0, 10);
+      see(0, 10, ncmpi_get_vara_int_all);
+      change(3, 13);
+      EXPECT_OK(ncmpi_sync(second.id));
+      change(1, mode + 11);
+      EXPECT_OK(ncmpi_begin_indep_data(second.id));
+      see(1, mode + 11, ncmpi_get_vara_int);
+      EXPECT_OK(ncmpi_end_indep_data(second.id));
+      if (mode == NC_WRITE) {  // the later one wins
+        change(2, 21);
+        const std::vector<int> values(width, 2200 + world.rank);
+        const MPI_Offset start[] = {2, width * world.rank}, count[] = {1, width};
+        EXPECT_OK(ncmpi_put_vara_int_all(second.id, second.var, start, count, values.data()));
+        see(2, 22, ncmpi_get_vara_int_all);
+      }
+      EXPECT_OK(ncmpi_close(second.id));
+    }
+    if (kind == "number") {
+      int statuses[2] = {-1, -1};
+      EXPECT_OK(forebay_bundle_close(bundle, statuses));
+      EXPECT_EQ(statuses[0] + statuses[1], 0);
+    } else {
+      EXPECT_OK(ncmpi_close(first.id));
+      EXPECT_OK(ncmpi_close(other.id));
+    }
+    expect_whole(other.path, 4);
+    if (world.rank == 0) std::filesystem::remove(link);
+  }
+}
+
+// Where nothing waits as it is opened other ranks may open a member: they see what is in the file.
+TEST(BundleKeys, openings_by_other_ranks_do_not_see_what_waits) {
+  if (world.size == 1) return;
+  File first = create("a.nc", keys("unseen", "9"));
+  define(first);
+  put(first, 0);
+  int id = -1;
+  EXPECT_ERR(NC_EPERM,
+             ncmpi_open(MPI_COMM_SELF, first.path.c_str(), NC_NOWRITE, MPI_INFO_NULL, &id));
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_OK(ncmpi_sync(first.id));
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, world.rank % 2, 0, &half);
+  int ids[2] = {-1, -1}, at = 0;
+  for (MPI_Comm comm : {MPI_COMM_SELF, half})
+    EXPECT_OK(ncmpi_open(comm, first.path.c_str(), NC_NOWRITE, MPI_INFO_NULL, &ids[at++]));
+  const MPI_Offset start[] = {0, width * world.rank}, count[] = {1, width};
+  const std::vector<int> values(width, 7);
+  EXPECT_OK(ncmpi_put_vara_int_all(first.id, first.var, start, count, values.data()));
+  const auto see = [&](int value) {
+    for (const int other : ids) {
+      std::vector<int> got(width, -1);
+      EXPECT_OK(ncmpi_get_vara_int_all(other, first.var, start, count, got.data()));
+      EXPECT_EQ(got, std::vector<int>(width, value));
+    }
+  };
+  see(world.rank);
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_OK(ncmpi_flush(first.id));
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (const int other : ids) EXPECT_OK(ncmpi_sync(other));
+  see(7);
+  for (const int other : ids) EXPECT_OK(ncmpi_close(other));
+  MPI_Comm_free(&half);
+  EXPECT_OK(ncmpi_close(first.id));
+}
+
 TEST(BundleKeys, deleted_and_aborted_files_are_not_written) {
   File a = create("a.nc", keys("dropped", "3")), b = create("b.nc", keys("dropped", "3"));
   File c = create("c.nc", keys("dropped", "3"));

@@ -315,6 +315,39 @@ TEST(Chunked, rounds_in_which_ranks_share_chunks_and_rounds_in_which_none_do) {
   EXPECT_OK(ncmpi_close(ncid));
 }
 
+// Noise that is written again and again leaves places behind those that are used.
+TEST(Chunked, a_new_variable_that_nobody_wrote_is_zero_where_chunks_were) {
+  const MPI_Offset width = 1024;
+  int ncid = create({{"layout", "chunked"}, {"codec", "none"}, {"chunk_bytes", "4k"}});
+  const int x = define(ncid, "x", NC_INT, {{"c", width * world.size}});
+  EXPECT_OK(ncmpi_enddef(ncid));
+  const MPI_Offset start = width * world.rank;
+  const std::vector<int> noise(static_cast<size_t>(width), 0x5a5a5a5a);
+  for (int time = 0; time < 6; ++time) {
+    EXPECT_OK(ncmpi_put_vara_int_all(ncid, x, &start, &width, noise.data()));
+    EXPECT_OK(ncmpi_sync(ncid));
+  }
+  int old = 0;
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_OK(ncmpi_redef(ncid));
+    constexpr int few = 100;
+    const std::string name = "y" + std::to_string(time), dim = "few" + std::to_string(time);
+    const int y = define(ncid, name.c_str(), NC_INT, {{dim.c_str(), few}});
+    EXPECT_OK(ncmpi_enddef(ncid));
+    std::vector<int> got(few, -1);
+    EXPECT_OK(ncmpi_get_var_int_all(ncid, y, got.data()));
+    EXPECT_EQ(std::vector<int>(few), got) << time;
+    MPI_Offset place = 0;
+    EXPECT_OK(ncmpi_inq_varoffset(ncid, y, &place));
+    old += place < file_size(world.path());
+  }
+  EXPECT_GT(old, 0);
+  std::vector<int> got(static_cast<size_t>(width), -1);
+  EXPECT_OK(ncmpi_get_vara_int_all(ncid, x, &start, &width, got.data()));
+  EXPECT_EQ(noise, got);
+  EXPECT_OK(ncmpi_close(ncid));
+}
+
 TEST(Chunked, redefinition_adds_variables_of_both_kinds_and_moves_everything_once) {
   int ncid = create();
   const int x = define(ncid, "x", NC_DOUBLE, {{"a", 16 * world.size}, {"b", 33}});

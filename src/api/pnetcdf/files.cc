@@ -195,6 +195,7 @@ int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp,
       // Takes part in what the others do if this rank has failed: nothing does so ahead of it. Ends
       // in a meeting.
       std::unique_ptr<Dataset> ds = make(comm, name, root_mode, std::move(met));
+      follow_member(*ds, told.found());
       entrance->join(*ds);
       code = root_mode == mode ? NC_NOERR : differ;
       if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);

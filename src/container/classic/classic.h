@@ -143,6 +143,7 @@ class ClassicContainer : public Container {
   void settle_alignment(const Alignment& alignment);
   void relocate(const Moves& moves);                                       // collective
   void clear_gaps(const Schema& old, const Schema& now);                   // collective
+  void clear_new(const Schema& old);                                       // collective
   void fill_elements(const Variable& var, Offset offset, Count elements);  // local
 
   ContainerSite site_;

@@ -25,6 +25,33 @@ Offset end_of_data(const Schema& schema) {
   return std::max(end, schema.begin_rec + schema.numrecs * schema.recsize);
 }
 
+/// Makes ranges of a file zero that end before `end`: in blocks, which are dealt to the ranks.
+class Zeros {
+ public:
+  Zeros(const Comm& comm, File& file, Offset end) : comm_(comm), file_(file), end_(end) {}
+
+  void put(Offset from, Offset to) {
+    to = std::min(to, end_);
+    for (; from < to && !failed_; from += block_size, ++number_) {
+      if (number_ % comm_.size() != comm_.rank()) continue;
+      const auto bytes = static_cast<std::size_t>(std::min(to - from, block_size));
+      failed_ = attempt_to([&] {
+        if (zeros_.size() < bytes) zeros_.resize(bytes);
+        file_.write_at(from, {zeros_.data(), bytes});
+      });
+    }
+  }
+  const std::optional<Error>& failed() const { return failed_; }
+
+ private:
+  const Comm& comm_;
+  File& file_;
+  Offset end_;
+  std::vector<std::byte> zeros_;
+  Count number_ = 0;
+  std::optional<Error> failed_;
+};
+
 }  // namespace
 
 void ClassicContainer::check_attribute(const std::string& name) const {
@@ -249,20 +276,7 @@ void ClassicContainer::relocate(const Moves& moves) {
 // what stood there before. They become zero, as in a new file.
 void ClassicContainer::clear_gaps(const Schema& old, const Schema& now) {
   const Offset old_end = end_of_data(old);
-  std::vector<std::byte> zeros;
-  Count number = 0;
-  std::optional<Error> mine;
-  auto clear = [&](Offset from, Offset to) {
-    to = std::min(to, old_end);
-    for (; from < to && !mine; from += block_size, ++number) {
-      if (number % comm_.size() != comm_.rank()) continue;
-      const auto bytes = static_cast<std::size_t>(std::min(to - from, block_size));
-      mine = attempt_to([&] {
-        if (zeros.size() < bytes) zeros.resize(bytes);
-        file_.write_at(from, {zeros.data(), bytes});
-      });
-    }
-  };
+  Zeros zeros(comm_, file_, old_end);
   const bool same_places = now.header_size == old.header_size && now.begin_rec == old.begin_rec &&
                            now.recsize == old.recsize && now.vars.size() == old.vars.size();
   if (same_places) return;
@@ -272,10 +286,10 @@ void ClassicContainer::clear_gaps(const Schema& old, const Schema& now) {
     for (std::size_t i = 0; i < old.vars.size(); ++i) {
       const Variable& var = now.vars[i];
       if (var.is_record != records) continue;
-      clear(at, var.begin + shift);
+      zeros.put(at, var.begin + shift);
       at = var.begin + shift + var.inner_elements * size_of(var.type);
     }
-    clear(at, end);
+    zeros.put(at, end);
   };
   clear_between(false, 0, now.header_size, now.begin_rec);
   const bool same_records = now.begin_rec == old.begin_rec && now.recsize == old.recsize;
@@ -284,7 +298,21 @@ void ClassicContainer::clear_gaps(const Schema& old, const Schema& now) {
     if (begin >= old_end) break;
     clear_between(true, r * now.recsize, begin, begin + now.recsize);
   }
-  agree_on_error(comm_, mine);
+  agree_on_error(comm_, zeros.failed());
+}
+
+// Behind what a heap uses may lie what it has given back.
+void ClassicContainer::clear_new(const Schema& old) {
+  std::vector<const Variable*> places;
+  for (std::size_t i = old.vars.size(); i < schema_.vars.size(); ++i) {
+    const Variable& var = schema_.vars[i];
+    if (var.no_fill && !var.is_record && !keeper_apart(var)) places.push_back(&var);
+  }
+  if (places.empty()) return;
+  Zeros zeros(comm_, file_, told_by_root(comm_, [&] { return file_.size(); }));
+  for (const Variable* var : places)
+    zeros.put(var->begin, var->begin + var->inner_elements * size_of(var->type));
+  agree_on_error(comm_, zeros.failed());
 }
 
 bool ClassicContainer::fills_new(const Schema* old) const {
@@ -294,6 +322,7 @@ bool ClassicContainer::fills_new(const Schema* old) const {
 }
 
 void ClassicContainer::fill_new(const Schema* old) {
+  if (old && begun_heap()) clear_new(*old);
   if (old && !begun_heap()) clear_gaps(stored(*old), stored());
   std::optional<Error> mine;
   bool any = false;
