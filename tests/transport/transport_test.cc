@@ -26,8 +26,9 @@ bool slow_writes = false;  // so that writes of different threads and ranks over
 
 }  // namespace
 
-// The library's writes, some of them delayed.
-extern "C" ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
+// The library's writes, and MPI's, some of them delayed.
+extern "C" __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* from,
+                                                                 size_t bytes, off_t offset) {
   thread_local std::minstd_rand random(static_cast<unsigned>(::syscall(SYS_gettid)));
   if (slow_writes && random() % 4 == 0) ::usleep(static_cast<useconds_t>(random() % 3000));
   return ::syscall(SYS_pwrite64, fd, from, bytes, offset);
@@ -283,6 +284,43 @@ void run_consecutive(const Case& c, const Comm& comm, const std::string& path) {
   comm.barrier();
 }
 
+// Operations in which another rank writes the bytes of the one before: of those the later one wins,
+// however long calls take.
+void run_over_each_other(const Case& c, const Comm& comm, const std::string& path) {
+  constexpr Count cell = 40, cells = 400, operations = 8;
+  Report report;
+  auto file = std::make_shared<File>(path, true, comm.rank(), report);
+  if (comm.is_root()) file->create(false);
+  comm.barrier();
+  TransportOptions options;
+  options.kind = c.kind;
+  options.ranks_per_node = c.exchange == "message" ? 1 : c.ranks_per_node;
+  options.aggregators = c.aggregators;
+  options.hole_threshold = c.hole_threshold;
+  options.window_size = options.buffer_limit = 4096;
+  auto transport = make_transport(comm, file, options, report);
+  slow_writes = true;
+  std::vector<std::byte> expected(cells * cell);
+  for (Count k = 0; k < operations; ++k) {
+    std::vector<std::byte> memory(static_cast<std::size_t>(cell), std::byte(k + 1));
+    std::vector<Extent> extents;
+    for (Count i = k; i < cells; i += 1 + k % 2) {
+      std::fill_n(expected.begin() + i * cell, cell, std::byte(k + 1));
+      if ((i + k) % ranks == rank) extents.push_back({i * cell, cell, memory.data(), 0, 1});
+    }
+    VectorStream stream(std::move(extents));
+    transport->write_all(stream);
+  }
+  slow_writes = false;
+  std::vector<std::byte> found(expected.size());
+  VectorStream all({{0, cells * cell, found.data(), 0, 1}});
+  transport->read_all(all);
+  check(found == expected, std::string(c.name) + ": an earlier operation has won over a later one");
+  transport->close();
+  file->close();
+  comm.barrier();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -300,6 +338,7 @@ int main(int argc, char** argv) {
       try {
         for (int round = 0; round < rounds; ++round) run_round(c, comm, path, round);
         if (c.bulk) run_consecutive(c, comm, path);
+        if (!c.bulk) run_over_each_other(c, comm, path);
       } catch (const Error& e) {
         check(false, std::string(c.name) + ": " + e.what());
         MPI_Abort(MPI_COMM_WORLD, 1);
