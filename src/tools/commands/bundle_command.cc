@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -110,13 +109,6 @@ int plan(Options options) {
   if (options.rates.unit_bytes < 1) throw Error(Errc::einval, "a unit has one byte at least");
   std::vector<std::int64_t> bytes;
   for (const std::string& file : options.files) bytes.push_back(bytes_of(file));
-  const double all = std::accumulate(bytes.begin(), bytes.end(), 0.0);
-  if (all > 0 && all < static_cast<double>(options.ranks))
-    throw Error(Errc::einval,
-                fmt::format("{} bytes in all are less than one for each of {} ranks, and the model "
-                            "has each of them write to each file",
-                            grouped(static_cast<Count>(all)), grouped(options.ranks)),
-                "plan for fewer ranks, or give the sizes of larger files");
   std::vector<BundleScheme> schemes(std::begin(bundle_schemes), std::end(bundle_schemes));
   if (!options.scheme.empty()) schemes = {*bundle_scheme(options.scheme)};
   const auto rows =
