@@ -4,6 +4,7 @@
 #include <pnetcdf.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -214,6 +215,29 @@ TEST(BadFiles, a_full_device) {
     if (first == NC_NOERR) first = code;
   }
   EXPECT_ERR(NC_ENO_SPACE, first);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) unlink(path.c_str());
+}
+
+// A name in /dev is somebody else's.
+TEST(BadFiles, a_device_stays_when_its_file_is_abandoned) {
+  if (!is_forebay()) return;
+  const std::string path = world.path("device");
+  int made = 0;
+  if (world.rank == 0) {
+    unlink(path.c_str());
+    made = mknod(path.c_str(), S_IFCHR | 0666, makedev(1, 7)) == 0 ? 1 : 0;
+    if (made == 0) std::printf("no device may be made here: not shown that one stays\n");
+  }
+  MPI_Bcast(&made, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (made == 0) return;
+  int id = -1;
+  EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_CLOBBER, no_info, &id));
+  EXPECT_OK(ncmpi_abort(id));
+  MPI_Barrier(MPI_COMM_WORLD);
+  struct stat found {};
+  EXPECT_EQ(lstat(path.c_str(), &found), 0);
+  EXPECT_TRUE(S_ISCHR(found.st_mode));
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == 0) unlink(path.c_str());
 }

@@ -478,6 +478,11 @@ void ClassicContainer::remove() {
   std::optional<Schema> header;                              // the file's may not have been written
   attempt_to([&] { header = stored(); });
   if (header) remove_beside(site_.path, header);
+  // A device's name is not this file's: who runs as root would take it from everybody.
+  struct stat found {};
+  const bool is_there = ::lstat(site_.path.c_str(), &found) == 0;
+  const auto kind = found.st_mode & S_IFMT;
+  if (is_there && kind != S_IFREG && kind != S_IFLNK && kind != S_IFDIR) return;
   if (::unlink(site_.path.c_str()) != 0)
     throw system_error(errno, Errc::ecantremove, "removing", site_.path);
 }

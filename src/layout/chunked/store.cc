@@ -393,6 +393,7 @@ void ChunkStore::tear(const Error& why) {
                       why.message(),
                   "close the file and open it again; it has what was published before");
   });
+  if (why.is_of_others()) std::move(*torn_).as_of_others();
 }
 
 void ChunkStore::publish(const Comm& comm, std::span<const Changed> all) {
