@@ -1,4 +1,4 @@
-# The libraries of the codecs (src/codec): libdeflate, zstd and zfp are needed; SZ3's headers are used where they are.
+# The libraries of the codecs (src/core/codec): libdeflate, zstd and zfp are needed; SZ3's headers are used where they are.
 #
 # Sets FOREBAY_CODEC_LINKS to the targets to link. All are private to the library: what links Forebay needs none of them.
 
@@ -31,4 +31,4 @@ if(FOREBAY_SZ3_INCLUDE)
 else()
   message(STATUS "SZ3: not found (-DSZ3_ROOT=DIRECTORY); the codec sz3 will be missing")
 endif()
-set_source_files_properties(src/codec/sz3.cc PROPERTIES COMPILE_OPTIONS "${sz3_options}" SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(src/core/codec/sz3.cc PROPERTIES COMPILE_OPTIONS "${sz3_options}" SKIP_PRECOMPILE_HEADERS ON)

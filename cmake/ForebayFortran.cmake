@@ -1,5 +1,5 @@
 # FOREBAY_HAS_FORTRAN: whether there is a Fortran compiler that MPI has modules for. What needs one asks for it: the module
-# of groups (src/api/groups/fortran), its example, its tests.
+# of groups (src/wings/groups/api/fortran), its example, its tests.
 
 include_guard(GLOBAL)
 include(CheckLanguage)

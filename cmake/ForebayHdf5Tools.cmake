@@ -71,7 +71,7 @@ if(hdf5_fault)
   return()
 endif()
 message(STATUS "HDF5 of the tools: ${hdf5_version}, ${FOREBAY_HDF5_TOOLS_LIBRARY}")
-add_library(forebay_hdf5_tools INTERFACE IMPORTED GLOBAL)  # known outside of src/files too
+add_library(forebay_hdf5_tools INTERFACE IMPORTED GLOBAL)  # known outside of src/core/files too
 target_include_directories(forebay_hdf5_tools INTERFACE ${FOREBAY_HDF5_TOOLS_INCLUDE})
 target_link_libraries(forebay_hdf5_tools INTERFACE ${FOREBAY_HDF5_TOOLS_HL} ${FOREBAY_HDF5_TOOLS_LIBRARY})
 if(hdf5_parallel)

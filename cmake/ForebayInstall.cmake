@@ -14,7 +14,15 @@ set(FOREBAY_PNETCDF_VERSION "1.12.3")  # the PnetCDF whose interface this is
 
 install(TARGETS forebay EXPORT forebay-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT Development)
-install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+set(forebay_wings_with_headers checkpoints hdf5)
+set(forebay_headers_of_wings forebay_checkpoint.h forebay_vol.h)
+file(GLOB forebay_headers ${PROJECT_SOURCE_DIR}/include/*.h)
+foreach(wing header IN ZIP_LISTS forebay_wings_with_headers forebay_headers_of_wings)
+  if(NOT wing IN_LIST FOREBAY_WINGS)
+    list(REMOVE_ITEM forebay_headers ${PROJECT_SOURCE_DIR}/include/${header})
+  endif()
+endforeach()
+install(FILES ${forebay_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/forebay)
 install(EXPORT forebay-targets NAMESPACE forebay:: DESTINATION ${package_dir})
@@ -30,9 +38,17 @@ install(FILES
 # The tree may be moved: the .pc files find their prefix from where they lie.
 file(RELATIVE_PATH forebay_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" forebay_pc_to_prefix "${forebay_pc_to_prefix}")
-set(forebay_pc_compat_cflags "")
+set(forebay_pc_more_cflags "")
+set(forebay_pc_more_libs "")
 if(FOREBAY_MPI)
-  set(forebay_pc_compat_cflags " -I\${prefix}/${FOREBAY_COMPAT_DIR}/include")
+  set(forebay_pc_more_cflags " -I\${prefix}/${FOREBAY_COMPAT_DIR}/include")
+  # The headers include mpi.h: a compiler that is not MPI's own finds it, and the library that programs call, by these.
+  foreach(folder ${MPI_C_INCLUDE_DIRS})
+    string(APPEND forebay_pc_more_cflags " -I${folder}")
+  endforeach()
+  foreach(library ${MPI_C_LIBRARIES})
+    string(APPEND forebay_pc_more_libs " ${library}")
+  endforeach()
 endif()
 configure_file(packaging/forebay.pc.in packaging/forebay.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/forebay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -41,12 +57,13 @@ if(FOREBAY_MPI)
   target_include_directories(forebay INTERFACE $<INSTALL_INTERFACE:${FOREBAY_COMPAT_DIR}/include>)
   install(FILES ${CMAKE_BINARY_DIR}/generated/include/pnetcdf.h DESTINATION ${FOREBAY_COMPAT_DIR}/include)
 
-  # libpnetcdf.so.0d is the name that Debian's programs ask for, .so.4 that of PnetCDF's own builds; libforebay.so.0 is
-  # there so that this one folder on the library path is enough.
+  # libpnetcdf.so.0d is the name that Debian's programs ask for, .so.4 to .so.8 those of PnetCDF's own builds (1.12 to
+  # 1.15); libforebay.so.0 is there so that this one folder on the library path is enough.
   set(links ${CMAKE_CURRENT_BINARY_DIR}/packaging/compat)
   file(MAKE_DIRECTORY ${links})
   file(RELATIVE_PATH to_libdir /${FOREBAY_COMPAT_DIR}/lib /${CMAKE_INSTALL_LIBDIR})
-  foreach(name libpnetcdf.so libpnetcdf.so.0d libpnetcdf.so.4 libforebay.so.0)
+  foreach(name libpnetcdf.so libpnetcdf.so.0d libpnetcdf.so.4 libpnetcdf.so.5 libpnetcdf.so.6 libpnetcdf.so.7
+          libpnetcdf.so.8 libforebay.so.0)
     file(CREATE_LINK ${to_libdir}/libforebay.so.0 ${links}/${name} SYMBOLIC)
     install(FILES ${links}/${name} DESTINATION ${FOREBAY_COMPAT_DIR}/lib)
   endforeach()

@@ -1,5 +1,5 @@
 # The Python package (python/): its extension module _forebay, over the serial reader and Dataset, and, where HDF5 was
-# found, _hdf5, over the readers of src/files. They are two so that HDF5, with the thirty libraries that it brings along,
+# found, _hdf5, over the readers of src/core/files and the wings. They are two so that HDF5, with the thirty libraries that it brings along,
 # is loaded with the first file that needs it, not with the package.
 #
 # `pip install .` configures with FOREBAY_PYTHON=ON through scikit-build-core, which puts what belongs to the component
@@ -7,6 +7,10 @@
 # Without it the whole package stands in lib/forebay/python, and lib/forebay/python3, for `forebay plot`, runs a Python with it.
 
 include_guard(GLOBAL)
+
+if(NOT FOREBAY_HAS_ALL_WINGS)
+  message(FATAL_ERROR "The Python package is over all wings: leave out FOREBAY_WINGS, or FOREBAY_PYTHON")
+endif()
 
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 if(NOT nanobind_ROOT)
@@ -26,7 +30,7 @@ target_link_libraries(_forebay PRIVATE forebay_files)
 set(python_modules _forebay)
 if(TARGET forebay_hdf5_tools)
   nanobind_add_module(_hdf5 NB_STATIC NOMINSIZE ${python_src}/hdf5.cc ${python_src}/errors.cc ${python_src}/support.cc)
-  target_link_libraries(_hdf5 PRIVATE forebay_hdf5_files)
+  target_link_libraries(_hdf5 PRIVATE forebay_all_files)
   add_dependencies(_forebay _hdf5)  # so that a build of the one is a build of the package
   target_compile_definitions(_forebay PRIVATE FOREBAY_PYTHON_HDF5=1)
   list(APPEND python_modules _hdf5)

@@ -57,7 +57,7 @@ endfunction()
 
 # What waiting ranks of tests do; sanitizers want to be loaded first themselves.
 if(FOREBAY_MPI AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT FOREBAY_SANITIZE AND NOT FOREBAY_SANITIZE_THREADS)
-  add_library(forebay_give_way MODULE ${PROJECT_SOURCE_DIR}/tests/support/give_way.c)
+  add_library(forebay_yield_or_sleep MODULE ${PROJECT_SOURCE_DIR}/tests/support/yield_or_sleep.c)
 endif()
 
 # Properties that all tests share. <environment> and <labels> are names of lists.
@@ -92,8 +92,8 @@ function(_forebay_test_properties name timeout environment labels)
       "ASAN_OPTIONS=set:detect_leaks=${leaks}:abort_on_error=0:detect_stack_use_after_return=1"
       "UBSAN_OPTIONS=set:halt_on_error=1:print_stacktrace=1")
   endif()
-  if(TARGET forebay_give_way)
-    list(APPEND changes "LD_PRELOAD=set:$<TARGET_FILE:forebay_give_way>")
+  if(TARGET forebay_yield_or_sleep)
+    list(APPEND changes "LD_PRELOAD=set:$<TARGET_FILE:forebay_yield_or_sleep>")
   endif()
   foreach(setting IN LISTS ${environment})
     string(REGEX REPLACE "^([^=]+)=(.*)$" "\\1=set:\\2" change "${setting}")

@@ -1,5 +1,5 @@
 /* Forebay's HDF5 connector (libforebay_vol), for programs that register it themselves. Programs
- * that leave the choice to HDF5_VOL_CONNECTOR=forebay need nothing of this. */
+ * that set HDF5_VOL_CONNECTOR=forebay do not need this header. */
 #ifndef FOREBAY_VOL_H
 #define FOREBAY_VOL_H
 
@@ -21,7 +21,7 @@ extern "C" {
 #define H5VL_FOREBAY_VALUE ((H5VL_class_value_t)442)
 #define H5VL_FOREBAY_VERSION 1
 
-/* What H5Pset_vol takes beside the connector. HDF5 copies it. */
+/* The info that H5Pset_vol takes with the connector. HDF5 copies it. */
 typedef struct H5VL_forebay_info_t {
   hid_t under_vol_id;   /* the connector below, such as H5VL_NATIVE's */
   void* under_vol_info; /* that connector's own info, or NULL */

@@ -1,10 +1,11 @@
-// The study of checkpoints of an adjoint (D4 ch. 4; docs/checkpoints.md): `./dev bench adjoint`
-// starts it and prints tables. Each way prints one line of JSON.
+// The study of checkpoints of an adjoint (Hou 2023, ch. 4; docs/checkpoints.md): `./dev bench
+// adjoint` starts it and prints tables. Each way prints one line of JSON.
 //
 //   check       the adjoint against finite differences and the dot product
 //   run         one gradient, with a state kept for each iteration: times and sizes
 //   errors      gradients with lossy states and few of them, against the exact one
 //   speed       push and pop without a codec against Fortran's unformatted files and memcpy
+//   states      push and pop of many small states
 //   prefetch    what a reverse sweep waits for states, whose steps take as long as reading one
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoints/plan/checkpoint_schedule.h"
 #include "kept_states.h"
-#include "plan/checkpoint_schedule.h"
 #include "raw_store.h"
 #include "shallow_water.h"
 
@@ -275,6 +276,29 @@ double median(std::vector<double> some) {
   return some[some.size() / 2];
 }
 
+/// Microseconds that a push and a pop of 64 bytes take while there are up to `most` states.
+Json states(const Study& study, std::int64_t most) {
+  Json rows = Json::array();
+  std::vector<double> values(8, 1.5);
+  for (const char* tier : {"memory", "files"}) {
+    const bool in_files = std::string(tier) == "files";
+    for (std::int64_t n = 1000; n <= most; n *= 10) {
+      RawStore store(study.kept.name + "_states",
+                     in_files ? "checkpoint_memory=0" : "checkpoint_memory=4GiB", values);
+      const double begin = MPI_Wtime();
+      for (std::int64_t step = 0; step < n; ++step) store.push(step);
+      const double between = MPI_Wtime();
+      for (std::int64_t step = 0; step < n; ++step) store.pop();
+      const double each = 1e6 / static_cast<double>(n);
+      rows.push_back({{"tier", tier},
+                      {"states", n},
+                      {"push_us", (between - begin) * each},
+                      {"pop_us", (MPI_Wtime() - between) * each}});
+    }
+  }
+  return rows;
+}
+
 /// Medians of rounds in which ways take turns. One state at a time is pushed and popped, in memory
 /// and in files that the system's cache holds.
 Json speed(const Study& study, std::int64_t bytes, int rounds) {
@@ -382,6 +406,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> codecs{"float32", "zfp:accuracy=1e-3", "sz3:abs=1e-3"};
   std::vector<int> budgets{1, 2, 4, 8, 16, 32};
   std::int64_t bytes = 32 << 20;
+  std::int64_t most_states = 1'000'000;
   int rounds = 15, columns = 0, rows = 0, layers = 0, constants = -1;
   double ratio = 1.2;
   CLI::App app("The study of checkpoints of an adjoint; ./dev bench adjoint starts it.");
@@ -405,8 +430,9 @@ int main(int argc, char** argv) {
   app.add_option("--budgets", budgets, "of errors")->delimiter(',');
   app.add_option("--bytes", bytes, "of a state of speed");
   app.add_option("--rounds", rounds, "of speed");
+  app.add_option("--most", most_states, "states, of states");
   app.add_option("--ratio", ratio, "of computing to reading, of prefetch");
-  for (const char* way : {"check", "run", "errors", "speed", "prefetch"})
+  for (const char* way : {"check", "run", "errors", "speed", "states", "prefetch"})
     app.add_subcommand(way)->fallthrough();
   try {
     app.parse(argc, argv);
@@ -440,6 +466,7 @@ int main(int argc, char** argv) {
     if (way == "run") result = run(model, study);
     if (way == "errors") result = errors(model, study, codecs, budgets);
     if (way == "speed") result = speed(study, bytes, rounds);
+    if (way == "states") result = states(study, most_states);
     if (way == "prefetch") result = prefetch(model, study, ratio);
   } catch (const std::exception& e) {
     if (rank == 0) std::fprintf(stderr, "%s\n", e.what());

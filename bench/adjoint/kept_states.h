@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/checkpoint_schedule.h"
+#include "checkpoints/plan/checkpoint_schedule.h"
 #include "shallow_water.h"
 
 namespace forebay::bench {

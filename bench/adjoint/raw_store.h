@@ -25,7 +25,8 @@ class RawStore {
   ~RawStore() {
     if (store_ > 0) check(forebay_checkpoint_close(store_, 0));
   }
-  void push() { check(forebay_checkpoint_push(store_, 0)); }
+  void push(std::int64_t step = 0) { check(forebay_checkpoint_push(store_, step)); }
+  void pop() { check(forebay_checkpoint_pop(store_, nullptr)); }
   void peek() { check(forebay_checkpoint_peek(store_, 0)); }
 
  private:

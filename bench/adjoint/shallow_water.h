@@ -1,5 +1,5 @@
-// The model of the study of checkpoints (D4 ch. 4): layers of shallow water on a C-grid that is
-// periodic in both directions, cut into one tile a rank, and its discrete adjoint, by hand.
+// The model of the study of checkpoints (Hou 2023, ch. 4): layers of shallow water on a C-grid that
+// is periodic in both directions, cut into one tile a rank, and its discrete adjoint, by hand.
 //
 // h is a layer's thickness in a cell, u the velocity through the cell's west face, v through its
 // south face. With a = Δt/Δx, one step is

@@ -8,8 +8,6 @@
 namespace forebay::bench {
 namespace {
 
-constexpr int kStale = 0xA5;
-
 std::vector<hsize_t> as_hdf5(std::span<const MPI_Offset> values) {
   return {values.begin(), values.end()};
 }

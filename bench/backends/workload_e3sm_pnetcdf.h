@@ -11,10 +11,10 @@
 // By maps, with Forebay's additions: def_decom of every map, def_decom_var of the mapped variables,
 // iput_decom and iget_decom in place of varn.
 //
-// As blobs (D6 §6.4): a file of each node's own, in which a mapped variable is a list of what the
-// node's ranks hold, one after another: iput_vara of one piece. That is what PnetCDF could write at
-// best if nothing had to be in the array's order; maps, which would have to be told once, are left
-// out.
+// As blobs (Hou 2023, §6.4): a file of each node's own, in which a mapped variable is a list of
+// what the node's ranks hold, one after another: iput_vara of one piece. That is what PnetCDF could
+// write at best if nothing had to be in the array's order; maps, which would have to be told once,
+// are left out.
 //
 // Starts and counts are arrays of one pointer a piece, built once for each map, as in E3SM-IO.
 

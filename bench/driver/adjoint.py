@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The study of checkpoints of an adjoint (D4 ch. 4): runs forebay-bench-adjoint, prints D4's tables beside ours.
+"""The study of checkpoints of an adjoint (Hou 2023, ch. 4): runs forebay-bench-adjoint, prints Hou's (2023) tables beside ours.
 
   adjoint.py --build build/release [--ranks 1] [--quick] [--plot FILE.png] [--json FILE]
 
-Case a is D4's hs94: large tiles, most of a state does not change. Its checkpoints lie on a slow store that is so slow
+Case a is Hou's (2023) hs94: large tiles, most of a state does not change. Its checkpoints lie on a slow store that is so slow
 that raw ones take 55 % of the run, as in D4, and at most 10 MB/s a rank. Case b is its halfpipe: tiles of 20 x 10, and
 an implicit solve in each step; computing takes most of it, in files as quick as they are. Times are those of the
 slowest rank."""
@@ -151,8 +151,8 @@ class Study:
             f"{100 * spent(raw) / (spent(raw) + computing):.0f} % of the run"
         )
         print(
-            "| codec | end to end, measured s | raw ÷ it (D4) | bytes saved % (D4) | store s | restore s | "
-            "checkpoint time saved % (D4) |"
+            "| codec | end to end, measured s | raw ÷ it (Hou 2023) | bytes saved % (Hou 2023) | store s | restore s | "
+            "checkpoint time saved % (Hou 2023) |"
         )
         print("| --- | --- | --- | --- | --- | --- | --- |")
         for row in rows:
@@ -190,7 +190,7 @@ class Study:
         self.results["errors " + case] = rows
         print(
             f"\ncase {case}: error of the gradient in %, the largest of four points / of all, after 32 iterations "
-            "with so many checkpoints (D4: zfp < 1" + (", SZ 7)" if case == "a" else ", SZ < 1)")
+            "with so many checkpoints (Hou 2023: zfp < 1" + (", SZ 7)" if case == "a" else ", SZ < 1)")
         )
         print("| codec |" + "".join(f" {n} |" for n in budgets) + "\n| --- |" + " --- |" * len(budgets))
         for codec in LOSSY:
@@ -325,7 +325,7 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--dir", default="build", help="where checkpoints lie (default: %(default)s)")
     parser.add_argument("--ranks", type=int, default=1, help="1 (default), 2 or 4")
-    parser.add_argument("--columns", type=int, default=48, help="of case a in each direction; 256: D4's 65,536")
+    parser.add_argument("--columns", type=int, default=48, help="of case a in each direction; 256: Hou's (2023) 65,536")
     parser.add_argument("--steps", type=int, default=250, help="of the model in an iteration of case a")
     parser.add_argument("--solves", type=int, default=20, help="the same of case b")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that all goes")

@@ -1,4 +1,4 @@
-"""What staging on a fast device gains: a slow store, a fast device, and the ways from one to the other (D3 §3.3).
+"""What staging on a fast device gains: a slow store, a fast device, and the ways from one to the other (Hou 2023, §3.3).
 
 Backends of the suite "staging", each from creating the file to the end of close:
 

@@ -80,7 +80,7 @@ std::unique_ptr<Workload> make_flash_io(const FlashIoCommand& command, const Tea
 void add_array_workloads(CLI::App& app, Command& c, ArrayCommand& arrays, const MakeArrays& make) {
   using Grid = CheckerboardOptions::Grid;
   CLI::App* checkerboard = add_arrays(
-      app, "checkerboard2d", "a grid of ranks on one 2-D variable (D5 §5.5.1)",
+      app, "checkerboard2d", "a grid of ranks on one 2-D variable (Hou 2023, §5.5.1)",
       arrays.checkerboard.bytes, arrays.checkerboard.chunk_bytes, "bytes of a chunk, about");
   checkerboard
       ->add_option("--random", arrays.checkerboard.random_percent,
@@ -116,24 +116,24 @@ void add_array_workloads(CLI::App& app, Command& c, ArrayCommand& arrays, const 
     return std::make_unique<FieldPattern>(arrays.field, ranks);
   });
 
-  CLI::App* flash = add_arrays(app, "flash", "nine variables of blocks of 16^3 cells (D5 §5.5.2)",
-                               arrays.flash.bytes, arrays.flash.chunk_bytes,
-                               "bytes of a chunk (default: the blocks of a rank)");
+  CLI::App* flash = add_arrays(
+      app, "flash", "nine variables of blocks of 16^3 cells (Hou 2023, §5.5.2)", arrays.flash.bytes,
+      arrays.flash.chunk_bytes, "bytes of a chunk (default: the blocks of a rank)");
   add_real(flash, arrays);
   finish(flash, c, arrays, make, [&arrays](int ranks, const Team& team) {
     arrays.flash.real = real_of(arrays, team);
     return std::make_unique<FlashPattern>(arrays.flash, ranks);
   });
 
-  CLI::App* pandana =
-      add_arrays(app, "pandana", "108 1-D variables in 15 groups of unequal length (D5 §5.5.3)",
-                 arrays.pandana.bytes, arrays.pandana.chunk_bytes, "bytes of a chunk, at most");
+  CLI::App* pandana = add_arrays(
+      app, "pandana", "108 1-D variables in 15 groups of unequal length (Hou 2023, §5.5.3)",
+      arrays.pandana.bytes, arrays.pandana.chunk_bytes, "bytes of a chunk, at most");
   finish(pandana, c, arrays, make, [&arrays](int ranks, const Team&) {
     return std::make_unique<PandanaPattern>(arrays.pandana, ranks);
   });
 
   CLI::App* s3d = app.add_subcommand(
-      "s3d", "four variables over space, which is cut into a block a rank (D6 §6.5)");
+      "s3d", "four variables over space, which is cut into a block a rank (Hou 2023, §6.5)");
   s3d->add_option("--edge", arrays.s3d.edge, "points along an edge of a block")
       ->check(CLI::PositiveNumber);
   finish(s3d, c, arrays, make, [&arrays](int ranks, const Team&) {
@@ -183,7 +183,7 @@ CLI::App* add_e3sm_workload(CLI::App& app, Command& c, E3smCommand& o, const Mak
 
 void add_flash_io_workload(CLI::App& app, Command& c, FlashIoCommand& o) {
   CLI::App* sub = app.add_subcommand(
-      "flash-io", "a checkpoint and two plot files of blocks of 16^3 cells (D3 §3.3.1)");
+      "flash-io", "a checkpoint and two plot files of blocks of 16^3 cells (Hou 2023, §3.3.1)");
   sub->add_option("--blocks", o.blocks, "of a rank; every second and third rank has more")
       ->check(CLI::PositiveNumber);
   add_read_options(sub, o.read);

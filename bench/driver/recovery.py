@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast a dead job's logs are replayed, against the flush that it would have made.
 
-  bench/recovery.py [--total MiB] [--ranks N] [--rounds N] [--dir DIR] [--fast DIR] [--build TREE]
+  bench/driver/recovery.py [--total MiB] [--ranks N] [--rounds N] [--dir DIR] [--fast DIR] [--build TREE]
 
 In each round the workload ior-strided is staged and closed (its flush is the close phase), then staged and killed
 after its last put, and its logs are replayed with `forebay recover`, on the same number of ranks and on one. What is

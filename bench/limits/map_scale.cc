@@ -6,8 +6,8 @@
 #include "base/memory_file_testing.h"
 #include "comm/agree.h"
 #include "comm/thread_ranks.h"
-#include "layout/decomposed/inverse_maker.h"
-#include "layout/decomposed/selected.h"
+#include "decomposed/inverse_maker.h"
+#include "decomposed/selected.h"
 #include "layout/packed_pattern.h"
 
 namespace forebay::bench {

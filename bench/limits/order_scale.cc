@@ -1,5 +1,5 @@
 // Ordering alone: the processor time it takes to bring the requests of one rank's log into file
-// order, before anything is communicated or written (D3 §3.2.4, §3.3.5).
+// order, before anything is communicated or written (Hou 2023, §3.2.4, §3.3.5).
 //
 //     two-level    whole requests are sorted, only those that interleave are taken apart
 //                  (layout/canonical/canonical.h): "set up" sorts and groups, "all" walks to the

@@ -1,8 +1,9 @@
-// Chunk owners alone at scale (D5 §5.2.5): no data, no messages, only the planner, on patterns of
-// up to 4,096 ranks, against the rule of the paper (linear penalty) and the one that it attributes
-// to HDF5 (largest access). What counts is the work of the busiest rank, for which all others wait,
-// and the bytes that move between ranks. Work is proportional to bytes. The two other rules are
-// written to be read, and their times are not those of an implementation that is meant to be fast.
+// Chunk owners alone at scale (Hou 2023, §5.2.5): no data, no messages, only the planner, on
+// patterns of up to 4,096 ranks, against the rule of the paper (linear penalty) and the one that it
+// attributes to HDF5 (largest access). What counts is the work of the busiest rank, for which all
+// others wait, and the bytes that move between ranks. Work is proportional to bytes. The two other
+// rules are written to be read, and their times are not those of an implementation that is meant to
+// be fast.
 //
 // forebay-owner-scale [--ranks N] [--seed N] [--json FILE]
 #include <algorithm>
@@ -74,7 +75,7 @@ std::vector<Rule> rules() {
       {"fair share (ours)", [](const OwnerPattern& p, int n) { return p.owners(n); }},
       {"fair share, by offers",
        [](const OwnerPattern& p, int n) { return by_offers(p.chunks, p.accesses, n); }},
-      {"linear penalty (D5)",
+      {"linear penalty (Hou 2023)",
        [](const OwnerPattern& p, int n) { return linear_penalty(p.chunks, p.accesses, n, 1.0); }},
       {"largest access (HDF5)", [](const OwnerPattern& p, int n) {
          return largest_access_wins(p.accesses, n, p.variable);

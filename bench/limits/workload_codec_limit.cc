@@ -11,8 +11,6 @@
 namespace forebay::bench {
 namespace {
 
-constexpr int kStale = 0xA5;
-
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -1,9 +1,9 @@
 #pragma once
 
-// D5 §5.5.1: one square 2-D variable, a grid of ranks, one block a rank. The data of one chunk, of
-// which a share is random bits and the rest zeros, is repeated, so that all chunks cost the same.
-// How the two are mixed within the chunk the paper does not say: here the random elements come
-// first, or are scattered, which costs a codec more.
+// Hou 2023, §5.5.1: one square 2-D variable, a grid of ranks, one block a rank. The data of one
+// chunk, of which a share is random bits and the rest zeros, is repeated, so that all chunks cost
+// the same. How the two are mixed within the chunk the paper does not say: here the random elements
+// come first, or are scattered, which costs a codec more.
 
 #include <memory>
 

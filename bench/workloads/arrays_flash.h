@@ -12,8 +12,8 @@ namespace forebay::bench {
 
 /// What a file holds.
 enum class FlashFile {
-  Mesh,        ///< D5 §5.5.2: nine float variables
-  Checkpoint,  ///< of the FLASH I/O benchmark (D3 §3.3.1): 24 double variables
+  Mesh,        ///< Hou 2023, §5.5.2: nine float variables
+  Checkpoint,  ///< of the FLASH I/O benchmark (Hou 2023, §3.3.1): 24 double variables
   Plot         ///< of the same: four of them as float
 };
 

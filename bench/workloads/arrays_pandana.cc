@@ -16,7 +16,7 @@ constexpr std::size_t kGroups = kColumns.size();
 constexpr double kDecades = 3;
 
 // Every table begins with the first five; the others take turns after them.
-enum Kind { Run, Subrun, Cycle, Event, Subevent, Measurement, Count, Energy };
+enum Kind { ByRun, Subrun, Cycle, Event, Subevent, Measurement, Count, Energy };
 constexpr int kIndexes = Subevent + 1;
 
 Kind kind_of(int column) {
@@ -52,7 +52,7 @@ T value_of(int kind, std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t run = 10000 + index / 50000;
   const std::uint64_t subrun = index / 2000 % 64;
   switch (kind) {
-    case Run:
+    case ByRun:
       return static_cast<T>(run);
     case Subrun:
       return static_cast<T>(subrun);

@@ -1,8 +1,8 @@
 #pragma once
 
-// D5 §5.5.3: the columns of event tables, 108 1-D variables in 15 groups. The variables of a group
-// have one length; lengths go over three decades. Ranks append to each variable in turn, in unequal
-// parts, as they do when files of many runs are put together.
+// Hou 2023, §5.5.3: the columns of event tables, 108 1-D variables in 15 groups. The variables of a
+// group have one length; lengths go over three decades. Ranks append to each variable in turn, in
+// unequal parts, as they do when files of many runs are put together.
 
 #include "workloads/array.h"
 

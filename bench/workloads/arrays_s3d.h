@@ -1,7 +1,8 @@
 #pragma once
 
-// D6 §6.5: the checkpoint of the combustion code S3D. Space is cut into blocks, one a rank; every
-// variable covers all of it, so that a rank's part of a variable is as many rows as its block has.
+// Hou 2023, §6.5: the checkpoint of the combustion code S3D. Space is cut into blocks, one a rank;
+// every variable covers all of it, so that a rank's part of a variable is as many rows as its block
+// has.
 
 #include <array>
 

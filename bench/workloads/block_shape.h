@@ -8,13 +8,15 @@
 //                     ranks interleave in the file
 //     checkerboard    float x(P rows of blocks, P columns of blocks): rank r writes one column
 //                     block of each row block, a different one in each row
-//     ior-strided     double x(elements), as the IOR benchmark with one segment (D3 §3.3.1): rank r
+//     ior-strided     double x(elements), as the IOR benchmark with one segment (Hou 2023, §3.3.1):
+//     rank r
 //                     fills the r-th of P equal blocks with one transfer after another, so that a
 //                     call of all ranks touches one piece in each block
 //     ior-contiguous  double x(elements), IOR with a block as large as a transfer: in its i-th call
 //                     rank r writes the r-th piece of the i-th segment, so that a call of all ranks
 //                     covers a segment
-//     btio            double x(iterations, n, n, n, 5), as BTIO of the NAS benchmarks (D3 §3.3.1):
+//     btio            double x(iterations, n, n, n, 5), as BTIO of the NAS benchmarks (Hou 2023,
+//     §3.3.1):
 //                     P = q² ranks and q³ cells; rank (i, j) has q of them, the c-th at column
 //                     (i + c) mod q, row (j - c) mod q of layer c, and writes them in turn
 

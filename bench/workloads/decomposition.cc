@@ -7,7 +7,7 @@
 namespace forebay::bench {
 namespace {
 
-std::int64_t product(std::span<const std::int64_t> lengths) {
+std::int64_t extent_of(std::span<const std::int64_t> lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{1}, std::multiplies<>());
 }
 
@@ -41,7 +41,7 @@ Decomposition tile(const Decomposition& part, int tiles, std::size_t axis) {
   out.dims = part.dims;
   out.dims[axis] *= tiles;
   // One slab is everything at one index of the dimensions before the tiled one.
-  const std::int64_t slab = product(std::span(part.dims).subspan(axis));
+  const std::int64_t slab = extent_of(std::span(part.dims).subspan(axis));
   out.runs.reserve(part.runs.size() * static_cast<std::size_t>(tiles));
   for (int t = 0; t < tiles; ++t) {
     for (Run run : part.runs) {

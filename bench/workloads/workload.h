@@ -11,6 +11,11 @@
 
 namespace forebay::bench {
 
+/// Fills the memory that a read is to overwrite: bytes that no pattern has.
+inline constexpr int kStale = 0xA5;
+/// The buffers of a workload begin at multiples of it.
+inline constexpr std::size_t kAlign = 8;
+
 /// What a workload moves. Totals are over all ranks.
 struct Amounts {
   std::int64_t bytes = 0;           ///< external bytes of variable data that one operation moves

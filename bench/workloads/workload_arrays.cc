@@ -5,9 +5,6 @@
 namespace forebay::bench {
 namespace {
 
-constexpr int kStale = 0xA5;
-constexpr std::size_t kAlign = 8;
-
 std::size_t size_of_block(const ArrayBlock& block, std::span<const ArrayVariable> variables) {
   return static_cast<std::size_t>(block.box.elements()) * size_of(variables[block.variable].type);
 }

@@ -5,7 +5,6 @@
 namespace forebay::bench {
 namespace {
 
-constexpr int kStale = 0xA5;
 constexpr std::uint32_t kSeed = 12345;
 
 using Shape = BlockOptions::Shape;

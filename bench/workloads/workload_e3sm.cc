@@ -8,9 +8,6 @@
 namespace forebay::bench {
 namespace {
 
-// Bytes that no pattern has: what a read that delivers nothing leaves in the buffer.
-constexpr int kStale = 0xA5;
-constexpr std::size_t kAlign = 8;
 // netCDF's fill values, for variables that name none.
 constexpr double kFillInt = -2147483647;
 constexpr double kFillFloat = 9.9692099683868690e+36F;

@@ -1,9 +1,9 @@
 #pragma once
 
 // A workload on a fast device, and the files then copied to where they belong: the plain use of a
-// burst buffer that D3 §3.3.3 compares with. All ranks copy, each its part of every file, in calls
-// of 8 MiB. The copy, and the removal of the files from the fast device, are timed as the phase
-// "copy".
+// burst buffer that Hou 2023, §3.3.3 compares with. All ranks copy, each its part of every file, in
+// calls of 8 MiB. The copy, and the removal of the files from the fast device, are timed as the
+// phase "copy".
 
 #include <memory>
 #include <string>

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from . import _forebay
+from ._open import absolute
 from ._writing import WritableDataset, _communicator, append, create, method_keys
 
 
@@ -57,7 +58,7 @@ class Bundle:
     def open(self, path: str | os.PathLike, method: str | Mapping[str, Any] | None = None) -> WritableDataset:
         """An existing file, as forebay.open(path, "a") opens it, whose writes wait for the others'."""
         keys = self._method | method_keys(method)
-        return self._add(append(os.fsdecode(path), keys, self._comm, self._use()))
+        return self._add(append(absolute(path), keys, self._comm, self._use()))
 
     def _use(self) -> int:
         if self._number is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,7 +91,10 @@ def _gradient(
     """Of steps [begin, end) from a state, each state of which is read as it was kept."""
     model.restore(begin, first)
     every = {name: codec.get(name, "none") for name in first}
-    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "window", memory=memory, codec=every) as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Store(Path(folder) / "window", memory=memory, codec=every)) as store,
+    ):
         for n in range(begin, end):
             store[n] = model.state()
             model.forward(n, n + 1, False)

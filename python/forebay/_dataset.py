@@ -422,7 +422,7 @@ class Dataset(Mapping):
 
     def __init__(self, path: str, handle: Any, threads: int | None, check_changes: bool = True):
         self._handle, self._closed = handle, False
-        self._path = path
+        self._path, self._place = path, absolute(path)
         #: How many threads large reads use at most.
         self.threads: int = default_threads() if threads is None else max(1, int(threads))
         self._check_changes = check_changes
@@ -484,7 +484,7 @@ class Dataset(Mapping):
         """
         if not isinstance(self._handle_for_use(), _forebay.BpReader):
             raise UnsupportedError(f"{self._path} has no index of values: only BP files (BP3, BP4) are searched")
-        found, unread = _forebay.find_in_bp(os.fsencode(self._path), condition, values)
+        found, unread = _forebay.find_in_bp(os.fsencode(self._place), condition, values)
         if unread > 0:
             what = f"{self._path}: {unread} steps were not searched, as md.0 lacks their index (`forebay recover`)"
             warnings.warn(what, LostStepsWarning, stacklevel=2)
@@ -552,7 +552,7 @@ class Dataset(Mapping):
     def __reduce__(self) -> tuple:
         from ._open import open
 
-        return open, (os.path.abspath(self._path), "r", self.threads, self._check_changes)
+        return open, (self._place, "r", self.threads, self._check_changes)
 
     def __repr__(self) -> str:
         return _repr.dataset(self)
@@ -603,6 +603,12 @@ class Dataset(Mapping):
                 f"{self._path}: the file was written to after it was opened, so that values may be of two states; "
                 "open it again, or open it with check_changes=False to read what is there"
             )
+
+
+def absolute(path: str | os.PathLike) -> str:
+    """A path that stands for one place, whatever folder the program goes to; links and dots in it stay."""
+    name = os.fsdecode(path)
+    return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
 
 
 def needs_forebay(path: str | os.PathLike) -> bool:

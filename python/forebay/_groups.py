@@ -21,6 +21,7 @@ class Group(Dataset):
         self._root: Dataset = getattr(parent, "_root", parent)
         self._own = own
         self._path = f"{parent._path}/{name}" if parent is not self._root else f"{parent._path}: /{name}"
+        self._place = parent._place
         self.format, self.threads = parent.format, parent.threads
         self._attribute_cache = self._root._attribute_cache
         self._handle, self._check_changes = parent._handle, parent._check_changes

@@ -59,17 +59,21 @@ def gradient(
     backward = jax.jit(lambda at, adjoint: jax.vjp(step, at)[1](adjoint)[0])
     here, model, left = state, 0, n
     size = None  # of the model's state, once it is known not to be kept
+    seen: dict[int, int] = {}  # of states that a codec made smaller, as far as they were kept
     value = adjoint = None
     with ExitStack() as stack:
         if store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             keep = Store(Path(folder) / "states", memory=memory, codec=codec, directory_bytes=1)
-            store = stack.enter_context(keep)
+            stack.callback(keep.close)  # there is nothing to go on from
+            store = keep
         elif store:
             raise ValueError("the store has states already")
         while True:
-            stored = [(info.step, info.bytes) for info in store.info() if not info.adjoint]
-            what, start, end, _ = _forebay.next_action(model, left, stored, store.free(), size)
+            infos = [info for info in store.info() if not info.adjoint]
+            stored = [(info.step, info.bytes) for info in infos]
+            seen |= {info.step: info.bytes for info in infos if info.bytes < info.raw_bytes}
+            what, start, end, _ = _forebay.next_action(model, left, stored, store.free(), size, seen=list(seen.items()))
             if what == "advance":
                 for _ in range(start, end):
                     here = forward(here)
@@ -77,6 +81,8 @@ def gradient(
             elif what == "store":
                 arrays = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(here)]
                 size = _kept(store, start, dict(zip(names, arrays, strict=True)))
+                if size and seen:
+                    seen[start] = max(store.free()) + 1  # at least
             elif what == "restore":
                 kept = store[start]
                 arrays = [jax.numpy.asarray(kept[name]) for name in names]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _forebay
-from ._dataset import Dataset
+from ._dataset import Dataset, absolute
 from ._errors import StagedWritesWarning, UnsupportedError
 
 
@@ -47,7 +47,7 @@ def open(
         staged = _forebay.staged_writes(os.fsencode(name))
         if staged is not None:
             warnings.warn(staged, StagedWritesWarning, stacklevel=2)
-        return Dataset(name, reader_for(name), threads, check_changes)
+        return Dataset(name, reader_for(absolute(name)), threads, check_changes)
     if mode == "a":
         from ._writing import append
 
@@ -74,13 +74,14 @@ def reader_for(path: str) -> Any:
     return _forebay.Reader(name)
 
 
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+# HDF5's, and that of a log file which is not yet the ordinary one that it is to be (docs/formats.md).
+_SIGNATURES = (b"\x89HDF\r\n\x1a\n", b"\x89FBC\r\n\x1a\n")
 _LOG_MARK = b"_forebay_file\0"  # an attribute of the first group of a log (docs/formats.md)
 
 
 def _is_hdf5_file(path: bytes) -> bool:
     """Whether a file begins as HDF5 files do: at once, or after a block of the user's of 512, 1024, 2048, ... bytes."""
-    return _begin_of_hdf5(path, len(_SIGNATURE)) is not None
+    return _begin_of_hdf5(path, 8) is not None
 
 
 def can_open(path: str | os.PathLike) -> bool:
@@ -143,10 +144,10 @@ def _begin_of_hdf5(path: bytes, size: int) -> bytes | None:
     try:
         at, begin = 0, os.pread(file, 8, 0)
         # A classic file may hold an HDF5 file as its data.
-        while len(begin) == 8 and begin != _SIGNATURE and not (at == 0 and begin[:3] == b"CDF"):
+        while len(begin) == 8 and begin not in _SIGNATURES and not (at == 0 and begin[:3] == b"CDF"):
             at = max(512, 2 * at)
             begin = os.pread(file, 8, at)
-        return os.pread(file, size, at) if begin == _SIGNATURE else None
+        return os.pread(file, size, at) if begin in _SIGNATURES else None
     except OSError:  # a folder, a pipe
         return None
     finally:

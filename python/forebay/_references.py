@@ -22,7 +22,7 @@ def _make(source: str | os.PathLike | Dataset, url: str | None, skip: bool, inli
         raise UnsupportedError(
             f"{source.path}: references are made of classic files; of HDF5 files kerchunk makes them"
         )
-    address = os.path.abspath(source.path) if url is None else url
+    address = os.path.abspath(source._place) if url is None else url
     text, *_, left_out = source._handle_for_use().references(address, inline_limit, skip)
     for reason in left_out:
         warnings.warn(f"not in the references: {reason}", stacklevel=4)

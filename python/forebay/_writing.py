@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import itertools
 import os
+import sys
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -15,9 +19,24 @@ from . import _forebay
 from ._dataset import GLOBAL, Dataset, Dimension, Variable
 from ._errors import missing
 from ._indexing import Selection, select
+from ._open import absolute
 from ._types import CHAR, DTYPES, encode_attribute, type_number
 
 _VERSIONS = {"CDF-1": 1, "CDF-2": 2, "CDF-5": 5}
+_unclosed: weakref.WeakSet[WritableDataset] = weakref.WeakSet()
+_numbers = itertools.count()
+
+
+@atexit.register
+def close_all() -> None:
+    """Closes what a program leaves open when it ends. Ranks have the same files then, and close them in one order."""
+    for file in sorted(_unclosed, key=lambda one: one._number):
+        if file._process != os.getpid():  # a fork's parent has it
+            continue
+        try:
+            file.close()
+        except Exception as error:
+            print(f"forebay: {file._path} was not closed before the program ended: {error}", file=sys.stderr)
 
 
 def method_keys(method: str | Mapping[str, Any] | None) -> dict[str, str]:
@@ -70,12 +89,13 @@ def create(
     overwrite: bool = True,
     comm: Any = None,
     _bundle: int = 0,
+    _rules_of: str | os.PathLike = "",
 ) -> WritableDataset:
     """Creates a file, in the place of one of that name unless overwrite=False (FileExistsError).
 
     `method` chooses how the file is written (docs/methods.md lists the keys): a string as in FOREBAY_HINTS
     ("layout=chunked;codec=shuffle,zstd:3"), or a dict (layout="chunked", codec="shuffle,zstd:3"). What the
-    environment says (FOREBAY_CONFIG, FOREBAY_HINTS) counts where this says nothing.
+    environment says (FOREBAY_HINTS, before that FOREBAY_CONFIG) beats what is said here, and in chunks= and codec=.
 
     `format` is "CDF-1", "CDF-2" or "CDF-5"; all types and sizes are possible in CDF-5 only, older programs read the
     others.
@@ -86,9 +106,11 @@ def create(
     """
     if format not in _VERSIONS:
         raise ValueError(f"format {format!r} is not known: it is one of {', '.join(_VERSIONS)}")
-    name = os.fsdecode(path)
+    name = absolute(path)
+    rules_of = os.fsencode(absolute(_rules_of)) if _rules_of else b""
+    keys = method_keys(method)
     handle = _forebay.Writer(
-        os.fsencode(name), _VERSIONS[format], overwrite, method_keys(method), _communicator(comm), _bundle
+        os.fsencode(name), _VERSIONS[format], overwrite, keys, _communicator(comm), _bundle, rules_of
     )
     return WritableDataset(name, handle)
 
@@ -233,6 +255,8 @@ class WritableDataset(Dataset):
         super().__init__(path, handle, None)
         self._queue: list[np.ndarray] = []
         self._queue_active = False
+        self._number, self._process = next(_numbers), os.getpid()
+        _unclosed.add(self)
 
     @property
     def attributes(self) -> Attributes:  # type: ignore[override]
@@ -282,7 +306,10 @@ class WritableDataset(Dataset):
         for dimension in dimensions:
             if dimension not in numbers:
                 raise missing("dimension", dimension, list(numbers), self.path)
-        number = type_number(dtype)
+        try:
+            number = type_number(dtype)
+        except TypeError as error:
+            raise TypeError(f"variable {name!r}: {error}") from None
         fill = None
         if fill_value is not None:
             fill = np.asarray(fill_value, DTYPES[number]).reshape(()).tobytes()
@@ -338,6 +365,7 @@ class WritableDataset(Dataset):
     def _note_end(self) -> None:
         self._numrecs = self._handle.records
         self._closed = True
+        _unclosed.discard(self)
 
     def __enter__(self) -> WritableDataset:
         return self
@@ -348,7 +376,7 @@ class WritableDataset(Dataset):
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if not getattr(self, "_closed", True) and getattr(self, "_process", None) == os.getpid():
             warnings.warn(f"{self._path}: a file was not closed", ResourceWarning, source=self, stacklevel=2)
             if self._handle.ranks == 1:
                 self.close()

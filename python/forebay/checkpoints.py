@@ -16,8 +16,10 @@ when they are asked for, with the package that each needs. docs/checkpoints.md t
 
 from __future__ import annotations
 
+import atexit
 import operator
 import os
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -52,6 +54,27 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *_ADAPTERS])
 
 
+# Stores that the program may end without closing: what they have stays.
+_OPEN: weakref.WeakSet = weakref.WeakSet()
+
+
+@atexit.register
+def _leave_all() -> None:
+    for store in list(_OPEN):
+        store.leave()
+    _join_ends()
+
+
+# Stores of several ranks that an exception has left on this one, in their order.
+_LEFT: list = []
+
+
+def _join_ends() -> None:
+    """The other ranks, which wait in close(), learn that this one has left."""
+    while _LEFT:
+        _LEFT.pop(0).join_end()
+
+
 class StateInfo(NamedTuple):
     """Where a state is, and how large."""
 
@@ -62,8 +85,11 @@ class StateInfo(NamedTuple):
     raw_bytes: int
 
 
-# Text with the names of those arrays of a state that are bool: files know them as numbers of one byte.
-_BOOLS = ".bool"
+# Files know arrays of bool as numbers of one byte: each has an array without values beside it, of its name behind this
+# one, so that a state takes no more than its arrays do. Earlier files name them in one text instead.
+_BOOL = ".bool"
+
+_STEPS = 2**63  # more than any step
 
 # Names of what run() stores of a step for the adjoint begin so; those of the model's state do not.
 KEPT = "kept."
@@ -71,6 +97,12 @@ KEPT = "kept."
 
 def _is_pattern(name: str) -> bool:
     return any(character in name for character in "*?[")
+
+
+def _checked_step(number: int) -> int:
+    if not -_STEPS <= number < _STEPS:
+        raise ValueError(f"a state of step {number}: steps are numbers from 0 to 2**63 - 1")
+    return number
 
 
 def _quoted(names: Iterable[str]) -> str:
@@ -86,15 +118,15 @@ class _States(MutableMapping):
         self._adjoint = adjoint
         # Names that the first state of the model must have. Of states that were found again it is not there any more.
         self._expected = []
-        if not adjoint and isinstance(codec, Mapping) and not len(self):
+        if not adjoint and isinstance(codec, Mapping) and not self:
             self._expected = [name for name in codec if not _is_pattern(name)]
 
     def __setitem__(self, step: int, state: Mapping[str, Any]) -> None:
         given = []
         arrays = {name: np.asarray(values) for name, values in state.items()}
         bools = [name for name, array in arrays.items() if array.dtype == np.bool_]
-        if _BOOLS in arrays:
-            raise ValueError(f"an array cannot have the name {_BOOLS!r}")
+        if wrong := [name for name in arrays if name == _BOOL or name.startswith(f"{_BOOL}.")]:
+            raise ValueError(f"an array cannot have the name {wrong[0]!r}")
         # What run() keeps for the adjoint alone is no state of the model.
         first = not arrays or not all(name.startswith(KEPT) for name in arrays)
         unknown = [name for name in self._expected if first and name not in arrays]
@@ -103,14 +135,13 @@ class _States(MutableMapping):
                 f"codec names {_quoted(unknown)}, and the first state has {_quoted(arrays)}: "
                 "where only later states, or those of the adjoint, have such an array, write a pattern, 'name*'"
             )
-        if bools:
-            arrays[_BOOLS] = np.frombuffer("\0".join(bools).encode(), "S1")
+        arrays |= {f"{_BOOL}.{name}": np.empty(0, "S1") for name in bools}
         for name, array in arrays.items():
             # An array of its own where it is not contiguous, or in another byte order.
             array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
             number = type_number(array.dtype)
             given.append((name, number, list(array.shape), self._codec_of(name), array.view(DTYPES[number])))
-        self._store.put(operator.index(step), self._adjoint, given)
+        self._store.put(_checked_step(operator.index(step)), self._adjoint, given)
         if first:
             self._expected = []
 
@@ -134,9 +165,13 @@ class _States(MutableMapping):
             self._store.abandon()
             raise
         self._store.end()
-        if _BOOLS in state:
-            for name in state.pop(_BOOLS).tobytes().decode().split("\0"):
-                state[name] = state[name].view(np.bool_)
+        bools = [name[len(_BOOL) + 1 :] for name in state if name.startswith(f"{_BOOL}.")]
+        if _BOOL in state:
+            bools += state[_BOOL].tobytes().decode().split("\0")
+        for name in bools:
+            state.pop(f"{_BOOL}.{name}", None)
+            state[name] = state[name].view(np.bool_)
+        state.pop(_BOOL, None)
         return state
 
     def __delitem__(self, step: int) -> None:
@@ -145,16 +180,24 @@ class _States(MutableMapping):
         self._store.drop(int(step), self._adjoint)
 
     def __contains__(self, step: object) -> bool:
-        return step in self._steps()
+        try:
+            number = int(step)  # type: ignore[call-overload]
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return bool(number == step) and 0 <= number < _STEPS and self._store.has(number, self._adjoint)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._steps())
+        return iter(self._store.steps(self._adjoint))
 
     def __len__(self) -> int:
-        return len(self._steps())
+        return self._store.count(self._adjoint)
 
-    def _steps(self) -> list[int]:
-        return [s[0] for s in self._store.list() if s[1] == self._adjoint]
+    def popitem(self) -> tuple[int, dict[str, np.ndarray]]:
+        """The first step and its state, which is dropped."""
+        step = self._store.first(self._adjoint)
+        if step is None:
+            raise KeyError("there is no state to pop")
+        return step, MutableMapping.pop(self, step)
 
 
 class Store(_States):
@@ -162,10 +205,11 @@ class Store(_States):
 
     `memory`, `fast`, `fast_bytes`, `directory`, `directory_bytes`: the tiers (checkpoint_memory, checkpoint_fast, …).
     `codec`: of all arrays, or of each by its name, or by a pattern ("kept.*") for arrays that not all states have. A
-    name that the model's first state lacks is an error. Without a codec that of XML and FOREBAY_HINTS holds.
+    name that the model's first state lacks is an error. What XML and FOREBAY_HINTS say of codecs goes before it.
     `comm`: an mpi4py communicator of ranks that open and close together, and have the same steps afterwards.
 
-    Leaving a `with` removes the files; close(keep=True) leaves them.
+    Leaving a `with` removes the files; close(keep=True) leaves them. An exception that leaves it, KeyboardInterrupt
+    too, keeps all states in files, and so does a program that ends without closing: the same name finds them again.
     """
 
     def __init__(
@@ -192,7 +236,12 @@ class Store(_States):
             if words is not None:
                 _forebay.check_codec(words)
         handle = None if comm is None else _communicator(comm)
-        super().__init__(_forebay.Checkpoints(os.fsencode(name), keys, handle), codec, False)
+        if handle is not None:
+            _join_ends()
+        store = _forebay.Checkpoints(os.fsencode(name), keys, handle)
+        _OPEN.add(store)
+        self._shared = handle is not None
+        super().__init__(store, codec, False)
         #: The states of the adjoint, beside those of the model, for a job that is killed on its way back.
         self.adjoint: MutableMapping = _States(self._store, codec, True)
 
@@ -200,14 +249,14 @@ class Store(_States):
         """(step, state) of the latest step, which is dropped; with a step, and perhaps a default, as of a dict."""
         if step:
             return super().pop(*step)
-        steps = self._steps()
-        if not steps:
+        last = self._store.last()
+        if last is None:
             raise KeyError("there is no state to pop")
-        return steps[-1], super().pop(steps[-1])
+        return last, super().pop(last)
 
     def expect(self, steps: Iterable[int]) -> None:
         """The steps that are read next, in their order: they are decoded ahead."""
-        self._store.expect([int(step) for step in steps])
+        self._store.expect([_checked_step(int(step)) for step in steps])
 
     def info(self) -> list[StateInfo]:
         """What there is, and where."""
@@ -232,5 +281,15 @@ class Store(_States):
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if kind is None:
+            self.close()
+            return
+        # Without the other ranks, of which nobody knows what they do: they are told when this one ends.
+        if self._shared:
+            _LEFT.append(self._store)
+        try:
+            self._store.leave()
+        except Exception as failed:
+            if error is not None:
+                error.add_note(f"Its checkpoints are not all kept: {failed}")

@@ -23,7 +23,7 @@ from xarray.core.variable import Variable as XarrayVariable
 
 from ._dataset import Dataset, LevelDataset, Variable, needs_forebay
 from ._groups import group_of
-from ._open import can_open, holds_log, is_cdf5, is_netcdf_folder
+from ._open import absolute, can_open, holds_log, is_cdf5, is_netcdf_folder
 from ._open import open as open_file
 
 
@@ -75,14 +75,19 @@ class ForebayStore(AbstractDataStore):
         dtype = str if variable.dtype.hasobject else variable.dtype
         encoding: dict[str, Any] = {"dtype": dtype, "original_shape": variable.shape}
         encoding["source"] = self._dataset.path
-        if variable.codec is not None:
+        # Chunks of HDF5 files without a codec are how all that grows is stored there.
+        if variable.codec is not None and not (variable.codec == "none" and self._dataset.format[:3] != "CDF"):
             encoding["codec"] = variable.codec
         if variable.chunks:
             encoding["chunksizes"] = variable.chunks
             # A chunk may reach beyond a dimension that is shorter, which dask would not have.
             lengths = [min(c, max(n, 1)) for c, n in zip(variable.chunks, variable.shape, strict=True)]
             encoding["preferred_chunks"] = dict(zip(variable.dimensions, lengths, strict=True))
-        return XarrayVariable(variable.dimensions, data, dict(variable.attributes), encoding, fastpath=True)
+        attributes = dict(variable.attributes)
+        fill = attributes.get("_FillValue")
+        if variable.dtype.kind == "S" and isinstance(fill, str):  # as the characters that are compared with it
+            attributes["_FillValue"] = np.bytes_(fill.encode("latin-1" if len(fill) == 1 else "utf-8"))
+        return XarrayVariable(variable.dimensions, data, attributes, encoding, fastpath=True)
 
     def get_attrs(self) -> dict[str, Any]:
         return dict(self._dataset.attributes)
@@ -146,7 +151,7 @@ class ForebayBackend(BackendEntrypoint):
         """
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             raise ValueError("the engine forebay opens files by their path")
-        store = ForebayStore(os.path.abspath(os.fspath(filename_or_obj)), threads, group or "", level)
+        store = ForebayStore(absolute(filename_or_obj), threads, group or "", level)
         try:
             return StoreBackendEntrypoint().open_dataset(
                 store,

@@ -4,19 +4,22 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <tuple>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/error.h"
-#include "checkpoint/store.h"
+#include "checkpoints/checkpoint_store.h"
+#include "checkpoints/plan/checkpoint_schedule.h"
 #include "comm/agree.h"
 #include "method/checkpoint_method.h"
 #include "method/method.h"
-#include "plan/checkpoint_schedule.h"
 #include "plan/error_budget.h"
 #include "support.h"
 #if FOREBAY_MPI
@@ -50,12 +53,29 @@ class Checkpoints {
     const nb::gil_scoped_release unlocked;
     const Comm ranks = comm_of(comm);
     together(ranks, [&] {
-      Method method = choose_checkpoint_method(name, share_method_sources(ranks));
-      for (const auto& [key, value] : keys)
-        set_method_key(method, key, value, "method " + key + "=" + value, "Python");
+      const Method method =
+          choose_checkpoint_method(name, share_method_sources(ranks), {keys, "Python's method"});
       store_ = std::make_unique<Store>(ranks, name, method);
     });
   }
+
+  /// What nobody has closed stays. A process that was forked has none of the store's threads, and
+  /// nothing to do with its files.
+  ~Checkpoints() {
+    if (::getpid() != process_) {
+      static_cast<void>(store_.release());
+      static_cast<void>(left_.release());
+      return;
+    }
+    if (!store_) return;
+    const auto failed = attempt_to([&] { store_->leave(); });
+    if (failed)
+      std::fprintf(stderr,
+                   "forebay: checkpoints that were not closed, states in memory are lost: %s\n",
+                   failed->message().c_str());
+  }
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints& operator=(const Checkpoints&) = delete;
 
   template <typename Work>
   auto with(Work&& work) {
@@ -72,11 +92,32 @@ class Checkpoints {
     const auto last = std::move(store_);
     last->close(keep);
   }
+  void leave() {
+    const nb::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    if (!store_ || ::getpid() != process_) return;
+    left_ = std::move(store_);
+    left_->leave();
+  }
+  /// Waits until the others close what this rank has left.
+  void join_end() {
+    const nb::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    if (!left_ || ::getpid() != process_) return;
+    const auto last = std::move(left_);
+#if FOREBAY_MPI
+    int ended = 0;
+    MPI_Finalized(&ended);
+    if (ended) return;
+#endif
+    last->join_end();
+  }
   bool closed() const { return !store_; }
 
  private:
+  const pid_t process_ = ::getpid();
   std::mutex mutex_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<Store> store_, left_;
 };
 
 /// (name, type, shape, codec or None, buffer)
@@ -132,10 +173,12 @@ nb::list list_of(Checkpoints& of) {
 /// (what, from, to, tier): AdjointAction.
 nb::tuple next_of(Count model, std::optional<Count> adjoint,
                   const std::vector<std::tuple<Count, Count>>& stored, std::vector<Count> free,
-                  std::optional<Count> here, double keeping) {
+                  std::optional<Count> here, double keeping,
+                  const std::vector<std::tuple<Count, Count>>& seen) {
   constexpr const char* kinds[] = {"advance", "store", "restore", "drop", "turn", "done"};
-  AdjointState state{model, adjoint, {}, std::move(free), here, {}, keeping};
+  AdjointState state{model, adjoint, {}, std::move(free), here, {}, keeping, {}};
   for (const auto& [step, bytes] : stored) state.stored.push_back({step, bytes});
+  for (const auto& [step, bytes] : seen) state.seen.push_back({step, bytes});
   const AdjointAction next = next_action(state);
   return nb::make_tuple(kinds[static_cast<int>(next.kind)], next.from, next.to, next.tier);
 }
@@ -152,7 +195,7 @@ std::vector<double> bounds_of(
 }  // namespace
 
 void bind_checkpoints(nb::module_& module) {
-  nb::class_<Checkpoints>(module, "Checkpoints")
+  nb::class_<Checkpoints>(module, "Checkpoints", nb::is_weak_referenceable())
       .def(nb::init<const nb::bytes&, const HintMap&, std::optional<int>>(), nb::arg("path"),
            nb::arg("keys"), nb::arg("comm").none())
       .def("put", put)
@@ -169,13 +212,38 @@ void bind_checkpoints(nb::module_& module) {
              c.with([&](Store& store) { store.expect(std::move(steps)); });
            })
       .def("list", list_of)
+      .def("count",
+           [](Checkpoints& c, bool adjoint) {
+             return c.with([&](Store& store) { return store.count(id_of(0, adjoint).kind); });
+           })
+      .def("has",
+           [](Checkpoints& c, Count step, bool adjoint) {
+             return c.with([&](Store& store) { return store.has(id_of(step, adjoint)); });
+           })
+      .def("first",
+           [](Checkpoints& c, bool adjoint) {
+             return c.with([&](Store& store) { return store.first(id_of(0, adjoint).kind); });
+           })
+      .def("last", [](Checkpoints& c) { return c.with([](Store& store) { return store.last(); }); })
+      .def("steps",
+           [](Checkpoints& c, bool adjoint) {
+             return c.with([&](Store& store) {
+               const Kind kind = id_of(0, adjoint).kind;
+               std::vector<Count> steps(store.count(kind));
+               store.steps(kind, steps.size(), steps.data());
+               return steps;
+             });
+           })
       .def("free", [](Checkpoints& c) { return c.with([](Store& s) { return s.free_bytes(); }); })
       .def("sync", [](Checkpoints& c) { c.with([](Store& store) { store.sync(); }); })
       .def("close", &Checkpoints::close, nb::arg("keep"))
+      .def("leave", &Checkpoints::leave)
+      .def("join_end", &Checkpoints::join_end)
       .def_prop_ro("closed", &Checkpoints::closed);
   module.def("check_codec", [](const std::string& text) { Pipeline::parse(text); });
   module.def("next_action", next_of, nb::arg("model"), nb::arg("adjoint").none(), nb::arg("stored"),
-             nb::arg("free"), nb::arg("here").none(), nb::arg("keeping") = 0.0);
+             nb::arg("free"), nb::arg("here").none(), nb::arg("keeping") = 0.0,
+             nb::arg("seen") = std::vector<std::tuple<Count, Count>>());
   module.def("error_bounds", bounds_of);
   module.def("sensitivity_of", [](double bound, double error, double other_bound, double other) {
     return sensitivity_of({bound, error}, {other_bound, other});

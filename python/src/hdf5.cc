@@ -1,6 +1,6 @@
 // The extension module forebay._hdf5: netCDF-4 and other HDF5 files, for reading, through the
 // readers that the command has.
-#include "files/hdf5/open.h"
+#include "files/open_source.h"
 #include "source_reader.h"
 
 namespace forebay::python {

@@ -1,7 +1,7 @@
 // The extension module forebay._forebay. The package's own classes (python/forebay) stand on it;
 // nothing in it is public. What reads HDF5 files is a second one (hdf5.cc).
 #include "base/step.h"
-#include "files/bp_source.h"
+#include "groups/files/bp_source.h"
 #include "method/method.h"
 #include "source_reader.h"
 #include "support.h"

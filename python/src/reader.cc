@@ -9,10 +9,11 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "burst/staging_control.h"
+#include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "files/references.h"
 #include "files/refinement.h"
-#include "stage/burst/staging_control.h"
 #include "support.h"
 
 namespace forebay::python {
@@ -210,7 +211,9 @@ void bind_reader(nb::module_& module) {
                    })
       .def_prop_ro("count",
                    [](const Refining& r) {
-                     return r.tell([](const Refinement& its) { return its.selection().count; });
+                     return r.tell([](const Refinement& its) -> std::vector<Count> {
+                       return its.selection().count;
+                     });
                    })
       .def_prop_ro("error",
                    [](const Refining& r) {
@@ -246,6 +249,14 @@ void bind_reader(nb::module_& module) {
       .def("close", &Reader::close)
       .def_prop_ro("closed", &Reader::closed);
   module.def("staged_writes", staged_writes, nb::arg("path"));
+  module.def(
+      "rename_file",
+      [](const nb::bytes& from, const nb::bytes& to) {
+        const std::string old(from.c_str(), from.size()), now(to.c_str(), to.size());
+        const nb::gil_scoped_release unlocked;
+        rename_file(old, now);
+      },
+      nb::arg("from"), nb::arg("to"), "A file takes another's place, with what lies beside it.");
   module.def(
       "shows_anchors",
       [](const nb::bytes& path) {

@@ -13,8 +13,9 @@
 #include "array/convert.h"
 #include "base/attempt.h"
 #include "base/error.h"
-#include "bundle/open_bundles.h"
+#include "bundles/open_bundles.h"
 #include "dataset/dataset.h"
+#include "method/front_end.h"
 #include "method/method.h"
 #include "support.h"
 #if FOREBAY_MPI
@@ -43,6 +44,11 @@ void check_method(const HintMap& keys) {
   Method scratch;
   for (const auto& [key, value] : keys)
     set_method_key(scratch, key, value, "method " + key + "=" + value, "Python");
+}
+
+HintMap named(HintMap keys) {
+  keys[hints_giver] = "Python's method";
+  return keys;
 }
 
 /// Who writes one member of a bundle may write all of them: one thread at a time for all bundles.
@@ -148,6 +154,7 @@ using BundleNumber = int;
 template <typename Make>
 std::unique_ptr<Dataset> start(std::optional<int> handle, const std::string& path,
                                BundleNumber bundle, bool makes, Make&& make) {
+  // Threads that open files of their own do not wait for each other unless there is a bundle.
   std::unique_lock lock(members_mutex(), std::defer_lock);
   if (bundle != 0 || any_bundles()) lock.lock();
   const Comm comm = comm_of(handle);
@@ -163,13 +170,18 @@ std::unique_ptr<Dataset> start(std::optional<int> handle, const std::string& pat
   return dataset;
 }
 
+/// `rules_of`: the name that the file will get, whose rules in XML hold; empty: `path`.
 void create(Writer* self, const nb::bytes& path, int version, bool clobber, const HintMap& method,
-            std::optional<int> comm, BundleNumber bundle) {
+            std::optional<int> comm, BundleNumber bundle, const nb::bytes& rules_of) {
   const std::string name(path.c_str(), path.size());
+  const std::string later(rules_of.c_str(), rules_of.size());
   const nb::gil_scoped_release unlocked;
   check_method(method);
   auto dataset = start(comm, name, bundle, clobber, [&](const Comm& ranks) {
-    return Dataset::create(ranks, name, version, !clobber, method, true);
+    if (later.empty()) return Dataset::create(ranks, name, version, !clobber, named(method), true);
+    Method chosen = choose_method(later, named(method), share_method_sources(ranks));
+    keep_honoured(chosen, FrontEnd::netcdf);
+    return Dataset::create_by(ranks, name, version, !clobber, chosen);
   });
   new (self) Writer(std::move(dataset), bundle != 0);
 }
@@ -180,8 +192,9 @@ Writer* append(const nb::bytes& path, const HintMap& method, std::optional<int> 
   const std::string name(path.c_str(), path.size());
   const nb::gil_scoped_release unlocked;
   check_method(method);
-  auto dataset = start(comm, name, bundle, false,
-                       [&](const Comm& ranks) { return Dataset::open(ranks, name, true, method); });
+  auto dataset = start(comm, name, bundle, false, [&](const Comm& ranks) {
+    return Dataset::open(ranks, name, true, named(method));
+  });
   return new Writer(std::move(dataset), bundle != 0);
 }
 
@@ -190,7 +203,7 @@ BundleNumber begin_bundle(const std::string& name, const HintMap& method,
   const nb::gil_scoped_release unlocked;
   check_method(method);
   const std::lock_guard lock(members_mutex());
-  return open_bundle(comm_of(handle), name, method);
+  return open_bundle(comm_of(handle), name, named(method));
 }
 
 /// Runs with all members, one thread at a time.
@@ -299,10 +312,9 @@ void write(Writer& self, VarId var, std::vector<Count> start, std::vector<Count>
     if (later) {
       if (wrong) throw *wrong;
       fill_new_records(ds, requests.front());
-      Errc deferred = Errc::ok;
+      std::optional<Error> deferred;
       ds.post(std::move(requests.front()), &deferred);
-      if (deferred != Errc::ok)
-        throw Error(deferred, "a value does not fit the type of the variable");
+      if (deferred) throw *deferred;
       return;
     }
     if (!wrong) fill_new_records(ds, requests.front());
@@ -341,7 +353,8 @@ void read(Writer& self, VarId var, std::vector<Count> start, std::vector<Count> 
 void bind_writer(nb::module_& module) {
   nb::class_<Writer>(module, "Writer")
       .def("__init__", create, nb::arg("path"), nb::arg("version"), nb::arg("clobber"),
-           nb::arg("method"), nb::arg("comm").none(), nb::arg("bundle") = 0)
+           nb::arg("method"), nb::arg("comm").none(), nb::arg("bundle") = 0,
+           nb::arg("rules_of") = nb::bytes("", 0))
       .def_static("append", append, nb::rv_policy::take_ownership, nb::arg("path"),
                   nb::arg("method"), nb::arg("comm").none(), nb::arg("bundle") = 0)
       .def(

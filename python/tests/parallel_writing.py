@@ -211,6 +211,41 @@ def checkpoints_of_all_ranks(path):
     assert not list(name.parent.glob("run.*"))
 
 
+def checkpoints_that_one_rank_leaves(path):
+    """The others learn of it in their close, once it ends or opens the next ones, and all keep their states."""
+    name = path.parent / "left"
+    leaves = rank == ranks - 1
+    try:
+        with Store(name, memory="1KiB", comm=comm) as store:
+            store[0] = {"x": np.full(100, rank)}
+            if leaves:
+                raise KeyError("mine")
+        raise AssertionError("nobody told of the rank that has left")
+    except KeyError:
+        assert leaves
+    except PermissionError as error:
+        assert not leaves and "another rank has left" in str(error)
+    with Store(name, comm=comm) as again:
+        np.testing.assert_array_equal(again[0]["x"], np.full(100, rank))
+
+
+def files_that_are_left_open(path, method):
+    """What a program ends without closing all ranks close, in one order."""
+    from forebay._writing import close_all
+
+    for name in ("a.nc", "b.nc"):
+        out = forebay.create(path.parent / name, method, comm=comm)
+        out.create_dimension("x", WIDTH * ranks)
+        out.create_variable("v", "f8", ("x",))[WIDTH * rank : WIDTH * (rank + 1)] = rank
+        out.keeps = out["v"]
+        del out
+    close_all()
+    if rank == 0:
+        for name in ("a.nc", "b.nc"):
+            with forebay.open(path.parent / name) as file:
+                np.testing.assert_array_equal(file["v"][:], np.repeat(np.arange(ranks), WIDTH))
+
+
 def main():
     assert forebay.has_mpi
     folder = comm.bcast(tempfile.mkdtemp() if rank == 0 else None)
@@ -224,7 +259,10 @@ def main():
         (files_of_a_bundle,),
         (report_of_all_ranks,),
         (one_process_alone,),
+        (files_that_are_left_open, {"stage": "memory"}),
+        (files_that_are_left_open, {"layout": "chunked", "codec": "zstd:1"}),
         (checkpoints_of_all_ranks,),
+        (checkpoints_that_one_rank_leaves,),
     ]
     for work, *arguments in cases:
         work(path, *arguments)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forebay import checkpoints
+from forebay import _forebay, checkpoints
 
 CELLS = 300
 
@@ -426,6 +426,34 @@ def test_jax_computes_gradients_with_few_states(tmp_path):
             np.testing.assert_allclose(gradient[name], wanted[name], rtol=1e-4, atol=1e-6)
     with pytest.raises(ValueError, match="at least one"):
         checkpoints.gradient(step, state, 0, loss)
+
+
+def test_jax_keeps_states_that_get_smaller_behind_a_large_one(tmp_path, monkeypatch):
+    jax = pytest.importorskip("jax")
+    _jax = pytest.importorskip("forebay._jax")
+    n, size = 24, 4000
+    advances = []
+
+    class Told:
+        def __getattr__(self, name):
+            return getattr(_forebay, name)
+
+        def next_action(self, *args, **options):
+            action = _forebay.next_action(*args, **options)
+            advances.append(action[2] - action[1] if action[0] == "advance" else 0)
+            return action
+
+    def step(state):
+        k, x = state
+        rough = jax.numpy.arange(size) < size * (1 - 0.9 * (k + 1) / n)
+        return k + 1, jax.numpy.where(rough, x, 0.25)
+
+    monkeypatch.setattr(_jax, "_forebay", Told())
+    x = jax.numpy.asarray(np.random.default_rng(0).random(size), "f4")
+    loss = lambda state: (state[1] ** 2).sum()  # noqa: E731
+    _, (_, slope) = checkpoints.gradient(step, (jax.numpy.float32(0), x), n, loss, memory=28000, codec="zstd:1")
+    np.testing.assert_allclose(slope, np.where(np.arange(size) < size * 0.1, 2 * x, 0), rtol=1e-6)
+    assert sum(advances) < n * (n - 1) / 2 / 2
 
 
 def test_bounds_are_found_that_keep_a_gradient():

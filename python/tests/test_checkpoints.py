@@ -1,6 +1,8 @@
 """forebay.checkpoints: a store is what a dict is."""
 
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -147,3 +149,129 @@ def test_bools_come_back_as_bools(tmp_path):
         np.testing.assert_array_equal(np.arange(6).reshape(2, 3)[got["wet"]], [0, 2, 4, 5])
         with pytest.raises(TypeError):
             store[1.5] = state
+
+
+class Counting:
+    """A store's own calls, counted by name."""
+
+    def __init__(self, store):
+        self.store, self.calls = store, {}
+
+    def __getattr__(self, name):
+        self.calls[name] = self.calls.get(name, 0) + 1
+        return getattr(self.store, name)
+
+
+def test_no_call_lists_all_states(tmp_path):
+    with checkpoints.Store(tmp_path / "run", memory="1MiB") as store:
+        store._store = counting = Counting(store._store)
+        for step in range(100):
+            store[step] = {"x": np.arange(3)}
+            assert step in store and step + 1 not in store and len(store) == step + 1
+        assert 2.5 not in store and "x" not in store and -1 not in store and 2**70 not in store and 3.0 in store
+        assert store.popitem()[0] == 0
+        while store:
+            step, _ = store.pop()
+            assert step not in store
+        assert not {"list", "steps"} & counting.calls.keys()
+        assert sum(counting.calls.values()) < 100 * 20
+
+
+def test_a_step_that_no_number_holds_is_named(tmp_path):
+    with checkpoints.Store(tmp_path / "run") as store:
+        with pytest.raises(ValueError, match="a state of step 9223372036854775808"):
+            store[2**63] = {"x": np.arange(3)}
+        for use in (lambda: store[2**63], lambda: store.pop(2**63), lambda: store.__delitem__(2**63)):
+            with pytest.raises(KeyError):
+                use()
+        for step in (2**63, -(2**70)):
+            with pytest.raises(ValueError, match=f"a state of step {step}: steps are numbers from 0"):
+                store.expect([0, step])
+        with pytest.raises(ValueError, match="a state of step -"):
+            store[-(2**70)] = {"x": np.arange(3)}
+        store[2**63 - 1] = {"x": np.arange(3)}
+        assert list(store) == [2**63 - 1]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_an_exception_keeps_what_there_is(tmp_path, error):
+    with pytest.raises(error), checkpoints.Store(tmp_path / "run", memory="1MiB") as store:
+        for step in range(3):
+            store[step] = {"x": np.arange(5) + step}
+        store.adjoint[3] = {"y": np.ones(2)}
+        raise error
+    assert store.closed
+    with checkpoints.Store(tmp_path / "run", memory="1MiB") as again:
+        assert list(again) == [0, 1, 2] and list(again.adjoint) == [3]
+        np.testing.assert_array_equal(again[2]["x"], np.arange(5) + 2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_an_exception_cannot_keep_is_said_with_it(tmp_path):
+    with (
+        pytest.raises(RuntimeError, match="first") as caught,
+        checkpoints.Store(tmp_path / "run", memory="1MiB", directory_bytes=1) as store,
+    ):
+        store[1] = {"x": np.arange(500)}
+        raise RuntimeError("first")
+    assert "checkpoints are not all kept" in caught.value.__notes__[0]
+
+
+LEFT = """
+import os, sys
+import numpy as np
+from forebay import checkpoints
+
+store = checkpoints.Store("run", memory="1MiB")
+for step in range(3):
+    store[step] = {"x": np.arange(5) + step}
+way = sys.argv[1]
+if way == "collected":
+    del store
+elif way == "fork":
+    if os.fork() == 0:
+        sys.exit(0)
+    os.wait()
+    store[0] = {"x": np.arange(5)}
+elif way == "fails":
+    raise RuntimeError
+os.chdir("/")
+"""
+
+
+@pytest.mark.parametrize("way", ["exit", "collected", "fork", "fails"])
+def test_a_store_that_nobody_closes_stays(tmp_path, way):
+    left = subprocess.run([sys.executable, "-c", LEFT, way], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert left.returncode == (way == "fails"), left.stderr
+    with checkpoints.Store(tmp_path / "run") as again:
+        assert list(again) == [0, 1, 2]
+        np.testing.assert_array_equal(again[2]["x"], np.arange(5) + 2)
+
+
+def test_room_for_five_raw_states_holds_five(tmp_path):
+    state = {"x": np.random.default_rng(0).random(1000), "wet": np.ones(1000, bool), "b": np.zeros((3, 5), bool)}
+    raw = sum(array.nbytes for array in state.values())
+    for options in ({"memory": 5 * raw, "directory_bytes": 1}, {"memory": 0, "directory_bytes": 5 * raw}):
+        with checkpoints.Store(tmp_path / "run", **options) as store:
+            for step in range(5):
+                store[step] = state
+            assert store.info()[4].bytes == store.info()[4].raw_bytes == raw
+            assert store[4]["wet"].dtype == bool
+            with pytest.raises(OSError):
+                store[5] = state
+
+
+def test_bools_of_earlier_files_come_back(tmp_path):
+    with checkpoints.Store(tmp_path / "run") as store:
+        names = np.frombuffer(b"wet\0dry", "S1")
+        arrays = {"wet": np.array([1, 0], "u1"), "dry": np.array([0, 1], "u1"), ".bool": names}
+        types = {"u1": checkpoints.type_number(np.dtype("u1")), "S1": checkpoints.type_number(np.dtype("S1"))}
+        given = [
+            (name, types["S1" if name == ".bool" else "u1"], list(array.shape), None, array)
+            for name, array in arrays.items()
+        ]
+        store._store.put(1, False, given)
+        assert store[1].keys() == {"wet", "dry"}
+        np.testing.assert_array_equal(store[1]["wet"], [True, False])
+        with pytest.raises(ValueError, match=r"'\.bool\.x'"):
+            store[2] = {".bool.x": np.arange(3)}

@@ -28,7 +28,7 @@ def seal(data):
         if offset >= 0:
             directory = bytes(data[offset + shift : offset + shift + size])
             struct.pack_into(">Q", data, at + 48, xxhash.xxh3_64_intdigest(directory))
-            struct.pack_into(">Q", data, at + 56, xxhash.xxh3_64_intdigest(bytes(data[at : at + 56])))
+            struct.pack_into(">Q", data, at + 88, xxhash.xxh3_64_intdigest(bytes(data[at : at + 88])))
         at = data.find(b"FBCHROOT", at + 8)
     return data
 

@@ -312,3 +312,30 @@ def test_xarray_opens_a_level(tmp_path):
         xarray.open_dataset(path, engine="forebay", level=5)
     with xarray.open_datatree(path, engine="forebay", levels=True) as tree:
         assert [tree[f"{k}"].sizes["x"] for k in (0, 1)] == [50, 25]
+
+
+@pytest.mark.parametrize("layout", ["chunked", "patches"])
+@pytest.mark.parametrize(
+    "attributes, mark",
+    [
+        ({"missing_value": np.float64(-1e10)}, -1e10),
+        ({"missing_value": np.array([1e20, -1e10], "f4")}, -1e10),
+        ({"valid_range": np.array([-10, 60], "i2")}, 9999),
+        ({"valid_min": np.float32(-10)}, -999),
+        ({}, 1e20),
+    ],
+)
+def test_what_any_attribute_calls_missing_is_no_value_to_a_lossy_codec(tmp_path, layout, attributes, mark):
+    y, x = np.meshgrid(np.arange(120), np.arange(160), indexing="ij")
+    values = (14 + 16 * np.sin(x / 25) * np.cos(y / 30)).astype("f4")
+    land = (x + y) % 160 < 40
+    values[land] = mark
+    with forebay.create(tmp_path / "sst.nc", f"layout={layout};codec=zfp:relative=1e-3") as out:
+        out.create_dimension("y", 120)
+        out.create_dimension("x", 160)
+        out.create_variable("sst", "f4", ("y", "x"), attributes=attributes)[...] = values
+    with forebay.open(tmp_path / "sst.nc") as file:
+        got = file["sst"][:]
+    assert got[land].tobytes() == values[land].tobytes()
+    assert np.abs(got[~land] - values[~land]).max() <= 0.0321
+    assert (tmp_path / "sst.nc").stat().st_size < values.nbytes / 3

@@ -274,6 +274,54 @@ def test_a_map_has_north_above_and_degrees_at_its_axes(globe):
     assert "lev 3 of 4 (1000 hPa)" in texts_of(figure)
 
 
+def axis_of(path, name, **attributes):
+    """The axes of a picture of rows along a dimension called `name`, with these attributes of its coordinate."""
+    with forebay.create(path) as out:
+        out.create_dimension(name, 5)
+        out.create_dimension("x", 4)
+        if attributes:
+            out.create_variable(name, "f8", (name,), attributes=attributes)[...] = np.arange(5.0)
+        out.create_variable("T", "f8", (name, "x"))[...] = np.arange(20.0).reshape(5, 4)
+    return forebay.plot.field(path, "T").axes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "down"),
+    [
+        ("YAXLEVITR", {"units": "degrees_north"}, False),  # "lev" is part of a word
+        ("YAXLEVITR", {}, False),
+        ("relevance", {}, False),
+        ("lev", {"units": "degrees_north"}, False),
+        ("lev", {"axis": "Y"}, False),
+        ("lev", {"positive": "up", "units": "hPa"}, False),
+        ("lev", {"standard_name": "height", "units": "m"}, False),
+        ("lev", {"units": "days since 2000-01-01"}, False),
+        ("z", {"positive": "down"}, True),
+        ("p", {"units": "millibar"}, True),
+        ("z", {"standard_name": "depth", "units": "m"}, True),
+        ("sigma", {"standard_name": "atmosphere_hybrid_sigma_pressure_coordinate"}, True),
+        ("lev", {"units": "1"}, True),
+        ("nVertLevels", {}, True),
+        ("deptht", {}, True),
+        ("lev_2", {}, True),
+    ],
+)
+def test_axes_are_told_by_their_attributes_first(tmp_path, name, attributes, down):
+    low, high = axis_of(tmp_path / "a.nc", name, **attributes).get_ylim()
+    assert (low > high) == down
+
+
+def test_latitudes_stand_upright_in_whatever_order_they_are_stored(tmp_path):
+    with forebay.create(tmp_path / "a.nc") as out:
+        for name, n, units in (("X1", 6, "degreesE"), ("Y1", 4, "degrees_N")):
+            out.create_dimension(name, n)
+            out.create_variable(name, "f8", (name,), attributes={"units": units})[...] = 10.0 * np.arange(n)
+        out.create_variable("T", "f8", ("X1", "Y1"))[...] = np.arange(24.0).reshape(6, 4)
+    axes = forebay.plot.field(tmp_path / "a.nc", "T").axes[0]
+    assert axes.get_ylim() == (-5, 35) and axes.get_xlim() == (-5, 55)
+    assert "30°N" in [label.get_text() for label in axes.get_yticklabels()]
+
+
 def test_levels_run_down_and_stand_where_their_coordinates_are(globe):
     path, T = globe
     figure = forebay.plot.field(path, "T", select="lon=7")
@@ -320,6 +368,13 @@ def test_pixels_far_from_all_points_have_no_data(tmp_path):
     kept = (np.abs(lat) > 24) | (np.abs(lon) > 24)
     cells = image_of(forebay.plot.field(points_file(tmp_path / "p.nc", lat[kept], lon[kept], lat[kept]), "T"))
     assert np.isnan(cells[270, 540]) and not np.isnan(cells[270, 200]) and not np.isnan(cells[30, 540])
+
+
+def test_random_points_have_no_holes_between_them(tmp_path):
+    random = np.random.default_rng(7)
+    lat, lon = np.degrees(np.arcsin(random.uniform(-1, 1, 20000))), random.uniform(-180, 180, 20000)
+    cells = image_of(forebay.plot.field(points_file(tmp_path / "p.nc", lat, lon, lat), "T"))
+    assert not np.isnan(cells).any()
 
 
 def test_points_at_one_place_do_not_make_holes(tmp_path):

@@ -249,3 +249,35 @@ def test_many_variables_are_shown_in_part(tmp_path):
     with forebay.open(path) as file:
         assert "140 more" in repr(file) and repr(file).count("\n") < 80
         assert "140 more" in file._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["", "layout=chunked;subfiling=node", "layout=decomposed", "container=directory;layout=chunked"],
+)
+def test_a_relative_path_is_where_the_file_was_opened(tmp_path, monkeypatch, method):
+    values = {"T": waves((7, 11, 13)), "P": waves((11, 13), "f8"), "k": waves((7,), "i2"), "n": np.int32(9)}
+    others = {name: value + 1 for name, value in values.items()}
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "two")
+    write("field.nc", others, method)
+    monkeypatch.chdir(tmp_path / "one")
+    with forebay.create("field.nc", method) as out:
+        monkeypatch.chdir(tmp_path / "two")
+        out.create_dimension("t", None)
+        out.create_dimension("y", 11)
+        out.create_dimension("x", 13)
+        for name, dims in (("T", "tyx"), ("P", "yx"), ("k", "t"), ("n", "")):
+            out.create_variable(name, values[name].dtype, tuple(dims))[...] = values[name]
+        np.testing.assert_array_equal(out["T"][...], values["T"])
+    monkeypatch.chdir(tmp_path / "one")
+    with forebay.open("field.nc") as file:
+        monkeypatch.chdir(tmp_path / "two")
+        copy = pickle.loads(pickle.dumps(file))
+        for opened in (file, copy):
+            for name, value in values.items():
+                np.testing.assert_array_equal(opened[name][...], value)
+        copy.close()
+    with forebay.open("field.nc") as file:
+        np.testing.assert_array_equal(file["T"][...], others["T"])

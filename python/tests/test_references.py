@@ -67,3 +67,45 @@ def test_a_file_that_is_cut_short_is_named(tmp_path, values):
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(forebay.FormatError, match=r"cut\.nc.*index"):
         forebay.references(path)
+
+
+@pytest.mark.parametrize("codec", ["none", "shuffle,deflate:2", "zstd:1"])
+def test_what_was_never_written_has_the_types_and_values_that_the_engine_gives(tmp_path, codec):
+    path, out = tmp_path / "sparse.nc", tmp_path / "refs.json"
+    with forebay.create(path, {"layout": "chunked", "codec": codec}) as made:
+        made.create_dimension("y", 9)
+        made.create_dimension("x", 8)
+        for name, dtype, fill in (("i", "i4", None), ("f", "f4", None), ("s", "i2", -1)):
+            variable = made.create_variable(name, dtype, ("y", "x"), chunks=(3, 4), fill_value=fill)
+            variable[4, 5] = 7
+    forebay.write_references(path, out)
+    options = {"consolidated": False, "storage_options": {"fo": str(out)}}
+    with (
+        xarray.open_dataset("reference://", engine="zarr", backend_kwargs=options) as theirs,
+        xarray.open_dataset(path, engine="forebay") as ours,
+    ):
+        for name in ours:
+            assert theirs[name].dtype == ours[name].dtype, name
+            np.testing.assert_array_equal(theirs[name], ours[name])
+        assert ours["i"].dtype == "i4" and int(ours["i"].min()) < 0
+    if codec == "none":  # of the others chunks that were written are put in, too
+        with pytest.raises(forebay.UnsupportedError, match="never written.*_FillValue"):
+            forebay.references(path, inline_limit=20)
+
+
+def test_records_that_were_never_written_have_their_type(tmp_path):
+    path, out = tmp_path / "maps.nc", tmp_path / "refs.json"
+    with forebay.create(path, {"layout": "decomposed"}) as made:
+        made.create_dimension("t", None)
+        made.create_dimension("x", 512)
+        variable = made.create_variable("i", "i4", ("t", "x"))
+        variable[0] = waves((512,), "i4")
+        variable[2] = waves((512,), "i4")
+    forebay.write_references(path, out)
+    options = {"consolidated": False, "storage_options": {"fo": str(out)}}
+    with xarray.open_dataset("reference://", engine="zarr", backend_kwargs=options) as theirs:
+        (name,) = [name for name in theirs if str(name).startswith("i.")]
+        assert theirs[name].dtype == "i4" and theirs[name].shape == (3, 512)
+        np.testing.assert_array_equal(theirs[name][0], waves((512,), "i4"))
+        with forebay.open(path) as file:
+            np.testing.assert_array_equal(theirs[name][1], file["i"][1])

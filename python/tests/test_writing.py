@@ -1,6 +1,7 @@
 """Writing: read back by us and by others; methods, growth, conversion, and what is refused."""
 
 import gc
+import pickle
 import subprocess
 import sys
 import warnings
@@ -337,3 +338,72 @@ file.close()
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
     with forebay.open(tmp_path / "a.nc") as file:
         assert file["v"][:].tolist() == [1, 2, 3]
+
+
+def program(text, folder):
+    return subprocess.run([sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, check=False)
+
+
+LEFT_OPEN = """
+import os, sys, forebay
+out = forebay.create("out.nc", {method!r})
+out.create_dimension("t", None)
+v = out.create_variable("v", "f8", ("t",))
+out.keeps = v  # a circle
+os.mkdir("elsewhere")
+os.chdir("elsewhere")
+with out.batch():
+    v[:] = [1.0, 2.0, 3.0]
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError", "if os.fork(): os.wait()"])
+def test_what_a_program_leaves_open_is_closed_when_it_ends(tmp_path, method, end):
+    done = program(LEFT_OPEN.format(method=method, end=end), tmp_path)
+    assert "was not closed" not in done.stderr
+    assert sorted(name.name for name in tmp_path.iterdir()) == ["elsewhere", "out.nc"]
+    with forebay.open(tmp_path / "out.nc") as file:
+        assert file["v"][:].tolist() == [1, 2, 3]
+
+
+def test_bundles_that_are_left_open_are_written_when_the_program_ends(tmp_path):
+    text = """
+import forebay
+b = forebay.bundle("two")
+for name in ("a.nc", "b.nc"):
+    out = b.create(name)
+    out.create_dimension("x", 3)
+    out.create_variable("v", "f8", ("x",))[:] = [1, 2, 3]
+"""
+    done = program(text, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("a.nc", "b.nc"):
+        with forebay.open(tmp_path / name) as file:
+            assert file["v"][:].tolist() == [1, 2, 3]
+
+
+def test_files_are_those_that_were_opened_wherever_the_program_goes(tmp_path, monkeypatch, method):
+    """Two folders with files of one name, one current after the other."""
+    files = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        out = forebay.create("out.nc", method)
+        out.create_dimension("t", None)
+        out.create_variable("v", "f8", ("t",))
+        files.append(out)
+    for i, out in enumerate(files):
+        out["v"][:] = np.arange(5.0) + i
+        out.close()
+    monkeypatch.chdir(tmp_path / "a")
+    opened = forebay.open("out.nc")
+    again = forebay.open("out.nc", "a", method=method)
+    monkeypatch.chdir(tmp_path / "b")
+    again["v"][5] = 9
+    again.close()
+    opened = pickle.loads(pickle.dumps(opened))
+    assert opened["v"][:].tolist() == [0, 1, 2, 3, 4, 9]
+    opened.close()
+    with forebay.open("out.nc") as file:
+        assert file["v"][:].tolist() == [1, 2, 3, 4, 5]

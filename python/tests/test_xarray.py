@@ -155,6 +155,23 @@ def test_files_of_xarray_are_read(tmp_path, dataset):
         xarray.testing.assert_identical(ours.load(), theirs.load())
 
 
+@pytest.mark.parametrize("fill", [b"b", b"\0", b"\xe9"])
+@pytest.mark.parametrize("strings", [True, False])
+def test_a_fill_value_of_text_is_missing_as_others_have_it(tmp_path, fill, strings):
+    path = tmp_path / "text.nc"
+    with forebay.create(path, format="CDF-2") as out:
+        out.create_dimension("n", 4)
+        out.create_dimension("string1", 1)
+        variable = out.create_variable("c", "char", ("n", "string1") if strings else ("n",), fill_value=fill)
+        variable[...] = np.array([b"a", fill, b"c", b""], "S1").reshape(variable.shape)
+    found = {}
+    for engine in ("forebay", "netcdf4", "scipy"):
+        with xarray.open_dataset(path, engine=engine, concat_characters=strings) as opened:
+            found[engine] = [str(value) for value in opened["c"].values]
+            assert opened["c"].shape == (4,)
+    assert found["forebay"] == found["netcdf4"] == found["scipy"]
+
+
 def test_every_kind_of_selection(chunked, dataset):
     with xarray.open_dataset(chunked) as opened:
         T = opened["T"]

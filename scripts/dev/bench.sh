@@ -36,7 +36,7 @@ bench_configure() {
   fi
 }
 
-# bench_groups [--ranks LIST] [--dirs LIST] [options of forebay-bench-groups]: the works of docs/performance.md, "Groups", on the
+# bench_groups [--ranks LIST] [--dirs LIST] [options of forebay-bench-groups]: the works of docs/internals/performance.md, "Groups", on the
 # disk and in memory, against ADIOS 1, then against ADIOS2 and parallel HDF5.
 bench_groups() {
   local list=4,16 dirs=build/bench_groups,/dev/shm ranks dir work program
@@ -93,7 +93,7 @@ bench_groups_one() {
 }
 
 # bench_sizes capture-sizes FILE [options], bench_sizes extrapolated [--ranks N] SIZES [options]: bytes of compressed
-# blocks, and what pipelines do with them (docs/patches.md, "Sizes of larger runs").
+# blocks, and what pipelines do with them (docs/internals/patches.md, "Sizes of larger runs").
 bench_sizes() {
   local program=$root/build/release/bench/forebay-bench-sizes launch=()
   if [[ $1 == extrapolated && ${2:-} == --ranks ]]; then

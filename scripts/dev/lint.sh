@@ -29,7 +29,7 @@ cmd_format() {
 }
 
 lint_shell() {
-  local scripts=("$root/dev" "$root/.ci/run" "$root"/scripts/dev/*.sh) script
+  local scripts=("$root/dev" "$root/.ci/run" "$root"/scripts/*.sh "$root"/scripts/dev/*.sh) script
   for script in "${scripts[@]}"; do bash -n "$script" || return 1; done
   ! have shellcheck || shellcheck -x -e SC1091 "${scripts[@]}"
 }
@@ -51,13 +51,13 @@ lint_package() {
     "$python_venv/bin/ruff" format --check --quiet --no-cache python)
 }
 
-# clang-tidy over sources (arguments), with the release build's compile commands.
+# clang-tidy over sources (arguments), with the compile commands of a build that takes each by itself.
 lint_tidy() {
   (($# > 0)) || return 0
-  configure release
+  configure lint
   # The generated headers must be there; they alone are quicker than a whole build.
-  cmake --build "$root/build/release" -j "$jobs" --target forebay_pnetcdf_generated >/dev/null
-  "$python" "$root/scripts/tidy.py" --build "$root/build/release" --cache "$cache/tidy" --jobs "$jobs" "${@/#/$root/}"
+  cmake --build "$root/build/lint" -j "$jobs" --target forebay_pnetcdf_generated >/dev/null
+  "$python" "$root/scripts/tidy.py" --build "$root/build/lint" --cache "$cache/tidy" --jobs "$jobs" "${@/#/$root/}"
 }
 
 # step NAME COMMAND...: runs it and says how it ended; the lint goes on so that one run shows all that is wrong.
@@ -81,6 +81,7 @@ cmd_lint() {
   step rooms "$python" "$root/scripts/check_rooms.py"
   step rooms-self "$python" "$root/scripts/check_rooms.py" --self-test
   step text "$python" "$root/scripts/check_text.py"
+  step text-self "$python" "$root/scripts/check_text.py" --self-test
   step shell lint_shell
   step python lint_python
   [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] || step package lint_package

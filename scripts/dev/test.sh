@@ -46,6 +46,18 @@ keep_session_folder() {
   mkdir -p "${TMPDIR:-/tmp}/ompi.$(uname -n | cut -d. -f1).$(id -u)/keep" 2>/dev/null || true
 }
 
+# unit_tests_first: in a tree that is new or has changed, the unit tests run before all other programs of tests are built:
+# whoever broke something knows it within minutes. They run again among all tests, whose records count.
+unit_tests_first() {
+  local program=$root/build/release/forebay_unit_tests before
+  [[ $(in_build FOREBAY_UNIT_TESTS) != OFF ]] || return 0
+  before=$(stat -c %Y "$program" 2>/dev/null || true)
+  build release forebay_unit_tests
+  [[ $(stat -c %Y "$program") != "$before" ]] || return 0
+  say "unit tests, before the rest is built"
+  (cd "$root/build/release" && "$program" --gtest_brief=1) || say "unit tests FAILED; going on with the rest"
+}
+
 # Every test: with MPI, without, and of the Python package. ctest's and pytest's own closing lines are the last thing
 # that is printed of each.
 cmd_test() {
@@ -64,6 +76,7 @@ cmd_test() {
     python_environment
   fi
   configure_for_tests
+  (($# > 0)) || unit_tests_first
   build release
   install_tree
   keep_session_folder

@@ -10,11 +10,11 @@
 namespace forebay::tools {
 namespace {
 
-void add_bench_command(CLI::App& app) {
+void add_bench_command(CLI::App& app, int& /*status*/) {
   CLI::App* sub = app.add_subcommand(
       "bench",
       "measure a workload; `mpiexec -n 4 forebay bench e3sm --case F`, `forebay bench --help`");
-  sub->set_help_flag();  // --help is the other program's
+  sub->set_help_flag();  // --help belongs to the other program
   sub->prefix_command();
   sub->callback([sub] {
     std::vector<std::string> words = sub->remaining();
@@ -26,31 +26,18 @@ void add_bench_command(CLI::App& app) {
 
 }  // namespace
 
+extern const CommandEntry bench_command{16, add_bench_command};
+
 void build_application(CLI::App& app, int& status) {
   app.name("forebay");
   app.description("Forebay: parallel I/O for scientific computing");
   app.set_version_flag("--version", "forebay " FOREBAY_VERSION);
   app.require_subcommand(1);
   app.footer(exit_code_text);
-  add_info_command(app, status);
-  add_ls_command(app, status);
-  add_dump_command(app, status);
-  add_check_command(app, status);
-  add_convert_command(app, status);
-  add_diff_command(app, status);
-  add_find_command(app, status);
-  add_recover_command(app, status);
-  add_log_command(app, status);
-  add_refs_command(app, status);
-  add_plot_command(app, status);
-  add_plan_command(app, status);
-  add_bundle_command(app, status);
-  add_checkpoint_command(app, status);
-  add_config_command(app, status);
-  add_generate_command(app, status);
-  add_bench_command(app);
-  add_completion_command(app, status);
-  add_docs_command(app, status);
+  std::vector<const CommandEntry*> commands(built_in_commands().begin(), built_in_commands().end());
+  std::sort(commands.begin(), commands.end(),
+            [](const CommandEntry* a, const CommandEntry* b) { return a->place < b->place; });
+  for (const CommandEntry* command : commands) command->add(app, status);
 }
 
 int run_application(std::vector<std::string> arguments) {
@@ -58,10 +45,10 @@ int run_application(std::vector<std::string> arguments) {
   CLI::App app;
   build_application(app, status);
   try {
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    std::reverse(arguments.begin(), arguments.end());  // the order that CLI11 expects
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? exit_done : exit_usage;  // --help and --version end here too
+    return app.exit(error) == 0 ? exit_done : exit_usage;  // also for --help and --version
   }
   return status;
 }

@@ -100,6 +100,10 @@ template Option Command::add_option(const std::string&, Count&, const std::strin
 template Option Command::add_option(const std::string&, std::optional<Count>&, const std::string&);
 template Option Command::add_option(const std::string&, std::optional<Rank>&, const std::string&);
 
+Option Command::add_rate(const std::string& name, double& value, const std::string& text) {
+  return add_option(name, value, fmt::format("{} (default: {})", text, value)).positive();
+}
+
 Option Command::add_flag(const std::string& name, bool& value, const std::string& text) {
   return Option(command_->add_flag(name, value, text));
 }

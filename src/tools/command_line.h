@@ -1,6 +1,6 @@
-// One subcommand and its options, as the commands declare them. CLI11, which parses the command
-// line, takes longer to compile than most commands do: only command_line.cc and what deals with the
-// whole application (application.h) include it.
+// A subcommand and its options, as the commands declare them. CLI11 parses the command line, but
+// takes longer to compile than most commands. So only command_line.cc and the files about the whole
+// application (application.h) include it.
 #pragma once
 
 #include <cstddef>
@@ -20,27 +20,27 @@ class Error;
 
 namespace forebay::tools {
 
-/// A view of an option, or of an argument that is known by its place.
+/// A view of an option, or of a positional argument.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option& required();
-  /// What --help calls the value.
+  /// Sets the name of the value in --help.
   Option& type_name(const std::string& name);
-  /// So many values, no more and no fewer.
+  /// Requires exactly so many values.
   Option& expected(int values);
-  /// Values in one word, parted by this.
+  /// Allows several values in one word, with this separator.
   Option& delimiter(char between);
-  /// One value each time that it is given.
+  /// Takes one value each time the option is given.
   Option& one_value_each();
   Option& one_of(std::initializer_list<std::string> values);
   Option& not_negative();
-  /// As method keys take sizes: "64KiB" (parse_size).
+  /// Takes a size as method keys do: "64KiB" (parse_size).
   Option& size();
-  /// A finite number above 0.
+  /// Takes a finite number above 0.
   Option& positive();
-  /// `fault` gives what is wrong with a value, empty if nothing is.
+  /// `fault` returns what is wrong with a value; empty if nothing is.
   Option& check(std::function<std::string(const std::string&)> fault);
   Option& excludes(const Option& other);
   Option& needs(const Option& other);
@@ -57,24 +57,26 @@ class Command {
   /// Adds it to `app`.
   Command(CLI::App& app, const std::string& name, const std::string& text);
 
-  /// Of a name without hyphens: an argument known by its place. T is one of those that
-  /// command_line.cc lists. The value must live as long as the application.
+  /// A name without hyphens is a positional argument. command_line.cc lists the possible types T.
+  /// `value` must live as long as the application.
   template <typename T>
   Option add_option(const std::string& name, T& value, const std::string& text);
+  /// Takes a finite number above 0. --help shows its present value.
+  Option add_rate(const std::string& name, double& value, const std::string& text);
   Option add_flag(const std::string& name, bool& value, const std::string& text);
   void footer(const std::string& text);
-  /// Not shown to people.
+  /// Hides the subcommand from --help and documentation.
   void hide();
   void callback(std::function<void()> work);
-  /// The options and arguments that were given, for another program with the same ones: each option
-  /// by its long name and in one word with its value, arguments known by their place behind "--".
+  /// Returns the given options and arguments for another program that has the same ones. An option
+  /// is one word with its long name and value. Positional arguments follow "--".
   std::vector<std::string> given() const;
 
  private:
   CLI::App* command_;
 };
 
-/// What went wrong, and below it what to do, to standard error.
+/// Prints an error and, below it, its advice to standard error.
 void print_error(const Error& error);
 
 }  // namespace forebay::tools

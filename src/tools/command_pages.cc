@@ -1,4 +1,4 @@
-// Pages about the commands, from the texts that --help prints: docs/commands.md and man pages.
+// Generates docs/commands.md and man pages from the texts of --help.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +43,7 @@ bool is_shown(const CLI::Option* option) {
   return !option->get_group().empty() && option->get_name() != "--help";
 }
 
-// "-o,--output TEXT", as --help has it.
+// Returns "-o,--output TEXT", as in --help.
 std::string option_name(const CLI::Option* option) {
   std::string names;
   for (const std::string& name : option->get_snames())
@@ -57,7 +57,7 @@ std::string option_name(const CLI::Option* option) {
          (type.find_first_of("{:") == std::string::npos ? type : std::string("VALUE"));
 }
 
-// Subcommands without a footer have the application's.
+// A subcommand without its own footer has the application's.
 std::string own_footer(const CLI::App& app, const CLI::App* command) {
   return command->get_footer() == app.get_footer() ? std::string() : command->get_footer();
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# usage: completion_test.sh FOREBAY bash|zsh|fish: the shell takes the script, and completes a command and
-# an option with it.
+# usage: completion_test.sh FOREBAY bash|zsh|fish: the shell accepts the script, and completes a
+# command and an option with it.
 forebay=$1 shell=$2
 "$forebay" completion "$shell" >script || exit 1
 expect() { # expect WHAT: it is among what standard input gives
@@ -19,7 +19,7 @@ BASH
   bash try >out || exit 1
   ;;
 zsh)
-  # The completion system itself needs a terminal: its two functions are stood in for.
+  # The completion system itself needs a terminal, so its two functions are replaced.
   cat >try <<'ZSH'
 compdef() { :; }
 _describe() { print -lr -- ${(P)2} | cut -d: -f1; }

@@ -1,4 +1,4 @@
-// A configuration file (method/config.h) that the command line names.
+// A configuration file (method/config.h) from the command line.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace forebay::tools {
 
-/// Errc::efile where it cannot be read; else as parse_config().
+/// Errc::efile if it cannot be read; else like parse_config().
 Config read_config(const std::string& path);
 
 }  // namespace forebay::tools

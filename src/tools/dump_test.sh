@@ -1,6 +1,6 @@
 #!/bin/sh
-# usage: dump_test.sh FOREBAY NCGEN NCDUMP: forebay dump prints what ncdump prints, in all formats,
-# and for a chunked copy what it prints for the original.
+# usage: dump_test.sh FOREBAY NCGEN NCDUMP: forebay dump prints the same as ncdump, in all formats,
+# and the same for a chunked copy as for the original.
 forebay=$1 ncgen=$2 ncdump=$3
 failures=0
 

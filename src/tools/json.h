@@ -1,4 +1,4 @@
-// JSON that the commands print. Members stay in the order in which they are added.
+// JSON for the commands' output. Members stay in the order in which they are added.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@ namespace forebay::tools {
 
 using Json = nlohmann::ordered_json;
 
-/// To standard output, indented, and the end of a line. Bytes that are not UTF-8 are replaced.
+/// Prints indented JSON and a newline to standard output. Replaces bytes that are not UTF-8.
 void print_json(const Json& json);
 
 }  // namespace forebay::tools

@@ -1,5 +1,5 @@
-// Subcommands that other programs carry out: this process becomes the program, with the same place
-// among the ranks of an MPI job.
+// Subcommands that are other programs. This process becomes the program, and keeps its rank in an
+// MPI job.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace forebay::tools {
 
-/// What stands beside this command, by its path relative to it; empty if nothing of that name does.
+/// Returns the path of a file relative to this command; empty if there is none.
 std::string beside_this_command(const std::string& name);
 
-/// The same for a program; otherwise the bare name, for PATH.
+/// The same for a program; if there is none, returns its bare name, to be found in PATH.
 std::string find_program(const std::string& name);
 
-/// Becomes the program that is the first of the words, with the others as its arguments; no shell
-/// sees them. Throws Errc::enotfound with `advice` if it cannot be started.
+/// Becomes the program `words[0]`, with the other words as arguments. No shell is involved. Throws
+/// Errc::enotfound with `advice` if it cannot be started.
 [[noreturn]] void become(std::vector<std::string> words, const std::string& advice);
 
 }  // namespace forebay::tools

@@ -1,6 +1,6 @@
 #!/bin/sh
-# usage: plot_test.sh FOREBAY: `forebay plot` becomes the Python that it is told or finds, with its arguments as they are,
-# and says what is missing. What is drawn then python/tests/test_plot.py looks at.
+# usage: plot_test.sh FOREBAY: `forebay plot` becomes the Python that is given or found, with its
+# arguments unchanged, and says what is missing. python/tests/test_plot.py tests the drawings.
 forebay=$1
 failures=0
 
@@ -25,7 +25,7 @@ exit 7
 SH
 chmod +x fake/python3
 
-# The exit code is Python's; no shell looks at the words.
+# The exit code is Python's. No shell interprets the words.
 FOREBAY_PYTHON=$PWD/fake/python3
 export FOREBAY_PYTHON
 expect 7 '<--output=a b.png><--slice=x=-1, 2:><--level=-1><--coords=lat,lon><--range=-5,1e3><--chunks><-->' \
@@ -37,7 +37,7 @@ expect 2 'level' "$forebay" plot f.nc T -o p --level high
 expect 0 'PICTURE' "$forebay" plot --help
 FOREBAY_PYTHON=python3 PATH=$PWD/fake:$PATH expect 7 '<--output=p>' "$forebay" plot f.nc T -o p
 
-# What is missing: Python; the package, which a folder of that name does not stand in for.
+# Python is missing; then the package is missing, and a folder of its name does not replace it.
 FOREBAY_PYTHON=$PWD/none expect 1 "cannot start $PWD/none" "$forebay" plot f.nc T -o p
 mkdir forebay && echo 'print("wrong")' >forebay/__init__.py
 cat >empty/python3 <<'SH'

@@ -12,7 +12,7 @@
 namespace forebay::tools {
 namespace {
 
-// "8 s", "3 min 20 s", "2 h 5 min"
+// Returns "8 s", "3 min 20 s" or "2 h 5 min".
 std::string duration_text(double seconds) {
   const auto s = std::llround(seconds);
   if (s < 60) return fmt::format("{} s", s);

@@ -1,5 +1,6 @@
-// How far a long run has come: percent, bytes, rate, time that remains. On a terminal one line that
-// is rewritten, elsewhere a plain line now and then. Nothing in the first two seconds.
+// Shows the progress of a long run: percent, bytes, rate, remaining time. On a terminal it rewrites
+// one line, elsewhere it prints a line from time to time. It prints nothing in the first two
+// seconds.
 #pragma once
 
 #include <chrono>
@@ -9,23 +10,23 @@
 
 namespace forebay::tools {
 
-/// One for each step of work. Prints to standard error; the destructor clears a terminal's line.
+/// Prints to standard error. The destructor clears a terminal's line.
 class Progress {
  public:
   enum class Where { automatic, terminal, lines, nowhere };
 
-  /// `what` begins the line. `where`: automatic asks whether standard error is a terminal.
+  /// `what` begins the line. Where::automatic checks whether standard error is a terminal.
   explicit Progress(std::string what = {}, Where where = Where::automatic);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done` of `all` bytes. Cheap: prints five times a second at most.
+  /// Shows `done` of `all` bytes. Cheap: prints at most five times a second.
   void tell(Count done, Count all);
-  /// The same for work of several steps; rates count from the beginning of each.
+  /// The same for work of several steps. Each step has its own rate.
   void tell(const std::string& step, Count done, Count all);
 
-  /// "copy: 40 %, 4 MiB of 10 MiB, 2 MiB/s, 3 s left" after `seconds` of this step.
+  /// Returns "copy: 40 %, 4 MiB of 10 MiB, 2 MiB/s, 3 s left", `seconds` after the step began.
   static std::string text(const std::string& what, Count done, Count all, double seconds);
 
  private:

@@ -60,4 +60,4 @@ grep -q "ncmpi_close" "$directory/always.txt"
 mkdir -p "$directory/end"
 FOREBAY_FAULT=pwrite:rank=1:errno=ENOSPC:from FOREBAY_CONFIG=$directory/run.xml LD_PRELOAD=$library \
   FOREBAY_HINTS="bundle_scheme=balanced;bundle_files=0;ranks_per_node=1" $launch "$program" "$directory/end" 2> "$directory/end.txt"
-grep -q "forebay: bundle history: .*No space left on device" "$directory/end.txt"
+grep -q "forebay: bundle history was open when the program ended: .*No space left on device" "$directory/end.txt"

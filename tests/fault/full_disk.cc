@@ -1,6 +1,6 @@
-// Writes chunked variables onto a small file system that is full.
+// Writes chunked variables, or (plain) canonical ones, onto a small file system that is full.
 //
-// Usage: full_disk FILE OTHER
+// Usage: full_disk FILE OTHER [plain]
 //
 // OTHER is a file beside FILE that takes up what space is to be had, but for some pages. The write
 // that does not fit must fail with NC_ENO_SPACE on every rank and leave what was there, for whoever
@@ -222,6 +222,45 @@ void fill_up_alone(const char* path, const char* other) {
   expect_code(NC_NOERR, ncmpi_close(reopened), "close");
 }
 
+void move(const std::string& from, const std::string& to) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) expect(std::rename(from.c_str(), to.c_str()) == 0, "cannot rename " + from);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// What was there is not kept, but the error is told, on all ranks, by whatever name the file has.
+void fill_up_plain(const char* path, const char* other) {
+  for (const off_t pages : {0, 1, 40}) {
+    const int id = create(path);
+    take_space(other, pages * 4096);
+    const std::string when = "with " + std::to_string(pages) + " pages left";
+    const std::string moved = std::string(path) + ".moved";
+    expect_code(NC_ENO_SPACE, put(id, 1, 0), when);
+    move(path, moved);
+    expect_code(NC_ENO_SPACE, put(id, 1, 0), when + ", again, under another name");
+    move(moved, path);
+    release_space(other);
+    expect_code(NC_NOERR, put(id, 2, 0), when + ", and then enough");
+    expect_code(NC_NOERR, ncmpi_close(id), when + ": close");
+    check_reopened(path, 2, 1, when + ", and then enough");
+  }
+}
+
+// Where ranks write the same elements each finds another one's there, zeros among them, and none is
+// lost.
+void write_the_same(const char* path, const char* other) {
+  const int id = create(path);
+  take_space(other, 120 * 4096);
+  const MPI_Offset start[2] = {0, 0}, count[2] = {rows, columns};
+  for (const int more : {0, 1}) {
+    const std::vector<int> values(static_cast<size_t>(rows * columns), rank + more);
+    expect_code(NC_NOERR, ncmpi_put_vara_int_all(id, 0, start, count, values.data()),
+                "ranks that write the same elements");
+  }
+  expect_code(NC_NOERR, ncmpi_close(id), "close");
+  release_space(other);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -232,8 +271,11 @@ int main(int argc, char** argv) {
   if (argc == 3) {
     fill_up_often(argv[1], argv[2]);
     if (size > 1) fill_up_alone(argv[1], argv[2]);
+  } else if (argc == 4 && std::string(argv[3]) == "plain") {
+    fill_up_plain(argv[1], argv[2]);
+    write_the_same(argv[1], argv[2]);
   } else {
-    std::fprintf(stderr, "usage: full_disk FILE OTHER\n");
+    std::fprintf(stderr, "usage: full_disk FILE OTHER [plain]\n");
     wrong = true;
   }
   forebay_test::stop_watch();

@@ -84,6 +84,8 @@ bool carry_out(int id, const Operation& op, int version) {
 }
 
 bool sync(int id, int version) {
+  if (std::getenv("KILL_TEST_UNSYNCED") != nullptr)
+    return true;  // nothing of what was stays for it
   tell_first("syncing " + std::to_string(version));
   if (!ok(ncmpi_sync(id), "sync")) return false;
   tell_first("synced " + std::to_string(version));

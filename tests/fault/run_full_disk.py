@@ -1,6 +1,6 @@
 """Mounts a small tmpfs and runs full_disk on it.
 
-Usage: run_full_disk.py --launch "MPIEXEC ..." --program FULL_DISK --dir DIRECTORY
+Usage: run_full_disk.py --launch "MPIEXEC ..." --program FULL_DISK --dir DIRECTORY [--plain]
 
 Exits with 77, which CTest shows as skipped, where nothing may be mounted.
 """
@@ -33,6 +33,7 @@ def main():
     parser.add_argument("--launch", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
+    parser.add_argument("--plain", action="store_true")
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)
     skipped = mount_small(options.dir)
@@ -42,7 +43,8 @@ def main():
     try:
         done = subprocess.run(shlex.split(options.launch) +
                               [options.program, os.path.join(options.dir, "file.nc"),
-                               os.path.join(options.dir, "other")], timeout=100)
+                               os.path.join(options.dir, "other")] +
+                              ["plain"] * options.plain, timeout=100)
         return 1 if done.returncode != 0 else 0
     finally:
         unmount(options.dir)

@@ -16,7 +16,9 @@ except ImportError:
     netCDF4 = None
 
 FILL = 9.969209968386869e+36
-RULES = ('<forebay><file match="*"><variable match="clock" layout="canonical"/>'
+# The environment would beat rules for variables: the layout of each file stands beside them.
+RULES = ('<forebay><file match="chunked*" layout="chunked"/><file match="decomposed*" layout="decomposed"/>'
+         '<file match="*"><variable match="clock" layout="canonical"/>'
          '<variable match="lat" layout="canonical"/></file></forebay>')
 
 
@@ -25,7 +27,7 @@ class Job:
         self.options = options
         self.path = Path(options.dir) / f"{layout}.nc"
         self.env = dict(os.environ, FOREBAY_CONFIG=str(Path(options.dir) / "rules.xml"))
-        self.hints = f"layout={layout};container=directory;subfiling=ranks;subfile_ranks=2;buffer_limit=64k"
+        self.hints = "container=directory;subfiling=ranks;subfile_ranks=2;buffer_limit=64k"
 
     def __call__(self, what, hints="", launch=None):
         done = subprocess.run((self.options.launch if launch is None else launch).split() +

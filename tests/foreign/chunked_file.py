@@ -17,7 +17,7 @@ WIDTHS = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
 FILLS = {1: -127, 2: b"\0", 3: -32767, 4: -2147483647, 5: 9.969209968386869e+36,
          6: 9.969209968386869e+36, 7: 255, 8: 65535, 9: 4294967295,
          10: -9223372036854775806, 11: 18446744073709551614}
-ENTRY, REF, ROOT_BYTES, COPY_STRIDE, SLOT_STRIDE, PAGE = 32, 24, 64, 256, 512, 512
+ENTRY, REF, ROOT_BYTES, COPY_STRIDE, SLOT_STRIDE, PAGE = 32, 24, 96, 256, 512, 512
 
 
 def library(name):
@@ -120,11 +120,11 @@ class ChunkedFile:
                 raw = self.data[at + slot * SLOT_STRIDE + copy * COPY_STRIDE:][:ROOT_BYTES]
                 c = Cursor(raw)
                 magic, version, flags, generation, _, shift = c.get("8sIIIIq")
-                directory = c.get("qqQ")
+                directory, journal = c.get("qqQ"), c.get("qqQ")
                 if magic != b"FBCHROOT":
                     continue
-                verify(raw[:56], c.get("Q"), "a root")
-                assert version == 1
+                verify(raw[:-8], struct.unpack(">Q", raw[-8:])[0], "a root")
+                assert version == 3 and journal[0] == -1
                 yield dict(generation=generation, synced=bool(flags & 1), shift=shift,
                            directory=directory)
                 break

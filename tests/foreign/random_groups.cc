@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "comm/thread_ranks.h"
-#include "dataset/group_file.h"
+#include "groups/records/group_file.h"
 #include "method/groups.h"
 #include "method/method.h"
 

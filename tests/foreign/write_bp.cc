@@ -20,8 +20,8 @@
 #include "base/error.h"
 #include "comm/session.h"
 #include "comm/thread_ranks.h"
-#include "dataset/group_staging.h"
-#include "layout/process_group/step_writer.h"
+#include "groups/process_group/step_writer.h"
+#include "groups/records/group_staging.h"
 
 namespace {
 

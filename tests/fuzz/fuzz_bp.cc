@@ -8,8 +8,8 @@
 #include <span>
 
 #include "base/error.h"
-#include "format/bp3_read.h"
-#include "format/bp_read.h"
+#include "groups/format/bp3_read.h"
+#include "groups/format/bp_read.h"
 #include "must.h"
 
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "format/bp_group.h"
-#include "format/bp_read.h"
-#include "format/bp_write.h"
+#include "groups/format/bp_group.h"
+#include "groups/format/bp_read.h"
+#include "groups/format/bp_write.h"
 #include "must.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "format/bp_write.h"
+#include "groups/format/bp_write.h"
 
 namespace {
 

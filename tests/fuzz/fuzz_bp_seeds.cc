@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "format/bp3_read.h"
-#include "format/bp3_testing.h"
-#include "format/bp_write.h"
+#include "groups/format/bp3_read.h"
+#include "groups/format/bp3_testing.h"
+#include "groups/format/bp_write.h"
 
 namespace {
 

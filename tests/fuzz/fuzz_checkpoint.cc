@@ -12,7 +12,7 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "format/checkpoint.h"
+#include "checkpoints/format/checkpoint.h"
 #include "must.h"
 
 namespace {

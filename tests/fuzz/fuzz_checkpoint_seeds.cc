@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "format/checkpoint.h"
+#include "checkpoints/format/checkpoint.h"
 #include "seeds.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "format/chunk_index.h"
 #include "format/chunk_schema.h"
-#include "format/classic.h"
+#include "format/classic_header.h"
 #include "must.h"
 
 namespace {

@@ -4,8 +4,8 @@
 
 #include "format/chunk_index.h"
 #include "format/chunk_schema.h"
-#include "format/classic.h"
-#include "plan/begins.h"
+#include "format/classic_header.h"
+#include "plan/classic_placement.h"
 #include "seeds.h"
 
 namespace {

@@ -11,9 +11,9 @@
 
 #include "array/placement.h"
 #include "base/error.h"
-#include "format/classic.h"
+#include "format/classic_header.h"
 #include "must.h"
-#include "plan/begins.h"
+#include "plan/classic_placement.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "format/classic.h"
-#include "plan/begins.h"
+#include "format/classic_header.h"
+#include "plan/classic_placement.h"
 
 namespace {
 

@@ -12,11 +12,11 @@
 
 #include "array/expression.h"
 #include "base/error.h"
+#include "groups/generate/group_code.h"
 #include "method/config.h"
 #include "method/glob.h"
 #include "method/method.h"
 #include "must.h"
-#include "tools/generate/group_code.h"
 
 namespace {
 

@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory_file_testing.h"
-#include "format/decomposed.h"
-#include "format/inverse_map.h"
-#include "layout/decomposed/data_file.h"
+#include "decomposed/data_file.h"
+#include "decomposed/format/decomposed_files.h"
+#include "decomposed/format/inverse_map.h"
 #include "layout/packed_pattern.h"
 #include "must.h"
 

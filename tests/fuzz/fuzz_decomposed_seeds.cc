@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "array/pattern.h"
-#include "format/decomposed.h"
-#include "format/inverse_map.h"
+#include "decomposed/format/decomposed_files.h"
+#include "decomposed/format/inverse_map.h"
 #include "layout/packed_pattern.h"
 
 namespace {

@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "format/log_index.h"
-#include "format/log_subfile.h"
-#include "layout/logged/logged_store_text.h"
-#include "layout/logged/lookup.h"
-#include "layout/logged/section_builder.h"
+#include "hdf5/format/log_index.h"
+#include "hdf5/format/log_subfile.h"
+#include "hdf5/log/logged_store_text.h"
+#include "hdf5/log/lookup.h"
+#include "hdf5/log/section_builder.h"
 #include "seeds.h"
 
 namespace {

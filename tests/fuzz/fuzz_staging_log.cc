@@ -13,9 +13,9 @@
 
 #include "base/error.h"
 #include "base/memory_file_testing.h"
-#include "format/staging_record.h"
+#include "burst/format/staging_record.h"
+#include "burst/log/staging_log_reader.h"
 #include "must.h"
-#include "staging_log/reader.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "format/staging_record.h"
+#include "burst/format/staging_record.h"
 #include "seeds.h"
 
 namespace {

@@ -120,18 +120,26 @@ def no_log(runner):
     script("h5py.File('log.h5', 'w', libver='latest', fs_strategy='page', fs_page_size=4096)['x'] = range(9)", "layout=log")
     if not holds_log("log.h5"):
         raise Failed("log.h5 has no log")
-    for text, told in {
-        "h5py.File('log.h5', 'r+', libver='latest').swmr_mode = True": "single writer, multiple readers",
-        "h5py.File('log.h5', 'r+', page_buf_size=65536)": "log.h5 holds a log, which cannot be written with a page buffer",
-        "h5py.File('log.h5', 'r+', driver='core')": "log.h5 holds a log, which this file driver cannot write",
-    }.items():
+    compacts = "layout=log;compact=close"
+    for text, hints, told in (
+        ("h5py.File('log.h5', 'r+', libver='latest').swmr_mode = True", "", "single writer, multiple readers"),
+        ("h5py.File('log.h5', 'r+', page_buf_size=65536)", "", "holds a log, which cannot be written with a page"),
+        ("h5py.File('log.h5', 'r+', driver='core')", "", "holds a log, which this file driver cannot write"),
+        ("h5py.File('log.h5', 'r+')", compacts, "compact=close cannot be done: it is a log file made without"),
+        ("h5py.File('kept.h5', 'w', driver='stdio')", compacts, "compact=close cannot be done: it takes the driver"),
+    ):
         try:
-            script(text)
+            script(text, hints)
         except Failed as failed:
             if told not in str(failed):
                 raise
         else:
             raise Failed(f"{text} went well")
+    if os.path.exists("kept.h5"):
+        raise Failed("a file is there that could not be made as asked")
+    script("list(h5py.File('log.h5'))", compacts)  # nobody writes
+    general = {**runner.connector(""), "FOREBAY_HINTS": "compact=close"}
+    runner.run([runner.options.python, "-c", "import h5py; h5py.File('log.h5', 'r+').close()"], general)
     for how in ("page_buf_size=65536", "driver='core'", "driver='stdio'", "swmr=True, libver='latest'"):
         script(f"assert list(h5py.File('log.h5', {how})['x']) == list(range(9))")
     print("page buffers, SWMR and files in memory: as natively, or told")

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "api/hdf5vol/hooks.h"
 #include "forebay_vol.h"
+#include "hdf5/connector/hooks.h"
 
 namespace forebay::vol {
 
@@ -39,7 +39,11 @@ class NoLog : public FileHooks {
 
 bool is_logged(const UnderObject&, hid_t) { return false; }
 
+std::unique_ptr<FileHooks> reached_log(const UnderObject&) { return nullptr; }
+
 Method method_for_new(const OpenedFile&) { return {}; }
+
+void report_ordinary(const OpenedFile&) {}
 
 std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   if (opened.name.find("log") == std::string::npos) return nullptr;

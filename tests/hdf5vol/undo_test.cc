@@ -128,6 +128,23 @@ TEST_F(Undo, opening_that_fails_at_its_end_leaves_the_file_as_it_was) {
   H5Fclose(file);
 }
 
+TEST_F(Undo, undo_file_goes_where_the_folder_was_renamed) {
+  fs::create_directory("undo_before");
+  hid_t file = create("undo_before/a.h5");
+  ASSERT_GE(file, 0);
+  add(file, "x", 5);
+  ASSERT_GE(H5Fflush(file, H5F_SCOPE_GLOBAL), 0);
+  fs::rename("undo_before", "undo_after");
+  add(file, "y", 6);
+  ASSERT_GE(H5Fclose(file), 0);
+  EXPECT_FALSE(fs::exists("undo_after/a.h5.undo"));
+  file = open("undo_after/a.h5");
+  ASSERT_GE(file, 0);
+  EXPECT_TRUE(has(file, "x", 5));
+  EXPECT_TRUE(has(file, "y", 6));
+  H5Fclose(file);
+}
+
 TEST_F(Undo, writer_removes_what_a_killed_job_showed_and_nothing_else) {
   hid_t file = create("undo_a.h5");
   add(file, "x", 5);

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "format/classic.h"
-#include "plan/begins.h"
+#include "format/classic_header.h"
+#include "plan/classic_placement.h"
 
 namespace {
 

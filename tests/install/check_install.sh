@@ -37,7 +37,7 @@ unset LD_LIBRARY_PATH LD_PRELOAD
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 for file in bin/forebay compat/include/pnetcdf.h compat/lib/libpnetcdf.so compat/lib/libpnetcdf.so.0d \
-  compat/lib/libpnetcdf.so.4 compat/lib/pkgconfig/pnetcdf.pc compat/bin/pnetcdf-config include/forebay.h; do
+  compat/lib/libpnetcdf.so.{4,5,6,7,8} compat/lib/pkgconfig/pnetcdf.pc compat/bin/pnetcdf-config include/forebay.h; do
   [[ -e $prefix/$file ]] || fail "$file is not installed"
 done
 within "the installed command runs" "$prefix/bin/forebay" --version
@@ -48,6 +48,10 @@ flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs forebay)
 # shellcheck disable=SC2086
 within "pkg-config forebay" "$mpicc" -DWITH_FOREBAY "$here/consumer.c" $flags -Wl,-rpath,"$libdir" -o consumer_pkgconfig
 run pkgconfig ./consumer_pkgconfig
+# shellcheck disable=SC2086
+within "pkg-config forebay, with a compiler that knows no MPI" "${CC:-cc}" -DWITH_FOREBAY "$here/consumer.c" $flags \
+  -Wl,-rpath,"$libdir" -o consumer_cc
+run pkgconfig_cc ./consumer_cc
 
 # 2. find_package(forebay)
 within "configure with find_package(forebay)" "$cmake" -S "$here/project" -B project "-DCMAKE_PREFIX_PATH=$prefix" \
@@ -62,9 +66,10 @@ export LD_LIBRARY_PATH=$prefix/compat/lib
 run compat ./consumer_compat
 unset LD_LIBRARY_PATH
 
-# 4. pkg-config pnetcdf and pnetcdf-config name that same folder
+# 4. pkg-config pnetcdf and pnetcdf-config name that same folder; what --libs names builds look for elsewhere, too
+[[ -z $("$prefix/compat/bin/pnetcdf-config" --libs) ]] || fail "pnetcdf-config --libs names libraries, PnetCDF's does not"
 for flags in "$(PKG_CONFIG_PATH=$prefix/compat/lib/pkgconfig pkg-config --cflags --libs pnetcdf)" \
-  "$("$prefix/compat/bin/pnetcdf-config" --cflags --ldflags --libs | tr '\n' ' ')"; do
+  "$("$prefix/compat/bin/pnetcdf-config" --cflags --ldflags --libs | tr '\n' ' ') -lpnetcdf"; do
   # shellcheck disable=SC2086
   within "pnetcdf's own ways" "$mpicc" "$here/consumer.c" $flags -Wl,-rpath,"$prefix/compat/lib" -o consumer_own
   run own ./consumer_own

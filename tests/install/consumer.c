@@ -6,6 +6,8 @@
 #include <string.h>
 #ifdef WITH_FOREBAY
 #include <forebay.h>
+#include <forebay_bundle.h>
+#include <forebay_groups.h>
 #endif
 
 #define CHECK(call)                                                        \
@@ -43,6 +45,7 @@ int main(int argc, char** argv) {
   MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 #ifdef WITH_FOREBAY
   if (forebay_version()[0] == '\0') all_wrong++;
+  if (forebay_version_number() != FOREBAY_VERSION_NUMBER) all_wrong++;
 #endif
   /* The tests of the installed tree look for this line, and for which library answered. */
   if (rank == 0) printf("wrong values: %d; library: %s\n", all_wrong, ncmpi_inq_libvers());

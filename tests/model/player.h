@@ -27,7 +27,7 @@ struct Options {
   // cancellation of some of the pending requests (records that the others add are lost), no
   // blocking mput or varn beside pending requests, no memory types with a resized or reversed
   // layout, no varn over several records, no alignment hints at open (variables that they move lose
-  // their values).
+  // their values), no larger alignment at a later enddef (it is ignored).
   bool peer = false;
   bool reopen = true;
   bool keep = false;  // leave the file and its expectation for the foreign readers

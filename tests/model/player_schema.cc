@@ -267,9 +267,10 @@ void Player::end_define(bool first, size_t first_new_var) {
     static const MPI_Offset free_space[] = {0, 10, 100, 1000};
     static const MPI_Offset aligns[] = {0, 4, 8, 64, 512};
     const MPI_Offset h = free_space[rng_.below(4)];
-    const MPI_Offset va = aligns[rng_.below(5)];
+    const size_t most = options_.peer && !first ? 1 : 4;
+    const MPI_Offset va = aligns[std::min<size_t>(rng_.below(5), most)];
     const MPI_Offset v = free_space[rng_.below(4)];
-    const MPI_Offset ra = aligns[rng_.below(5)];
+    const MPI_Offset ra = aligns[std::min<size_t>(rng_.below(5), most)];
     trace("_enddef " + std::to_string(h) + " " + std::to_string(va) + " " + std::to_string(v) +
           " " + std::to_string(ra));
     if (active()) ok(ncmpi__enddef(ncid_, h, va, v, ra), "_enddef");

@@ -313,6 +313,8 @@ TEST(Arguments, varn_arguments) {
   counts_b[0] = 1;
   EXPECT_ERR(NC_EINVALCOORDS, ncmpi_put_varn_int_all(id, g, 2, starts, counts, values));
   EXPECT_ERR(NC_EINVAL, ncmpi_put_varn_int_all(id, s.scalar, 2, starts, counts, values));
+  EXPECT_ERR(NC_EINVAL, ncmpi_put_varn_int_all(id, s.scalar, -1, starts, counts, values));
+  EXPECT_OK(ncmpi_put_varn_int_all(id, s.scalar, 0, starts, counts, values));
   EXPECT_OK(ncmpi_put_varn_int_all(id, s.scalar, 1, starts, counts, values));
   EXPECT_ERR(NC_ECHAR, ncmpi_put_varn_text_all(id, g, 0, nullptr, nullptr, nullptr));
   EXPECT_OK(ncmpi_close(id));

@@ -19,8 +19,25 @@ namespace {
 
 constexpr int64_t steps = 40;
 
+// Whether a codec makes states smaller and smaller, tenfold in all, each rank's at its own pace.
+bool shrinks = false;
+
+std::vector<double> shrinking_state_of(int64_t step) {
+  std::vector<double> values(world.rank == world.size - 1 ? 0 : 4000);
+  const double part = static_cast<double>(step) / (steps - 1);
+  const double rough = 1 - 0.9 * (world.rank % 2 == 0 ? part : part * part);
+  uint64_t random = static_cast<uint64_t>(step) + 1;
+  for (size_t i = 0; i < values.size(); ++i) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    const bool is_rough = static_cast<double>(i) < rough * static_cast<double>(values.size());
+    values[i] = is_rough ? static_cast<double>(random) : static_cast<double>(step);
+  }
+  return values;
+}
+
 // A rank's state after `step` steps; ranks have states of different sizes, the last one none.
 std::vector<double> state_of(int64_t step) {
+  if (shrinks) return shrinking_state_of(step);
   const int size = world.rank == world.size - 1 ? 0 : 100 * (world.rank + 1);
   std::vector<double> values(static_cast<size_t>(size));
   for (size_t i = 0; i < values.size(); ++i)
@@ -151,6 +168,21 @@ TEST(Checkpoints, two_states_are_stored_for_their_sizes_where_these_may_differ) 
   }
 }
 
+// The first state, which is large, leaves room for no other one of its size.
+TEST(Checkpoints, states_that_get_smaller_and_smaller_are_planned_with) {
+  shrinks = true;
+  std::vector<double> values = state_of(0);
+  const int store = open("checkpoint_memory=0;checkpoint_dir_bytes=60000;codec=zstd:1");
+  declare(store, values);
+  int64_t model = 0, left = steps;
+  const Outcome outcome = reverse(store, values, model, left, 100000);
+  shrinks = false;
+  EXPECT_EQ(outcome.turned, steps);
+  EXPECT_LE(outcome.advanced, steps * (steps - 1) / 6);
+  EXPECT_LE(outcome.kept + outcome.failed, 5 * steps);
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
 TEST(Checkpoints, a_store_serves_one_run_after_another) {
   std::vector<double> values = state_of(0);
   // Room for the first state alone, on the rank that has the largest.
@@ -233,6 +265,24 @@ TEST(Checkpoints, ranks_that_were_told_different_costs_of_keeping_act_alike) {
   const Outcome outcome = reverse(store, values, model, left, 100000);
   EXPECT_EQ(outcome.turned, steps);
   EXPECT_GT(outcome.advanced, 2 * steps);
+  EXPECT_OK(forebay_checkpoint_close(store, 0));
+}
+
+TEST(Checkpoints, a_program_that_stays_at_the_first_state_is_told_when_all_is_done) {
+  std::vector<double> values = state_of(0);
+  const int store = open("checkpoint_memory=1MiB");
+  declare(store, values);
+  int64_t model = 0, left = steps;
+  while (left > 0) reverse(store, values, model, left, 1);
+  model = 0;
+  std::vector<int> actions(2);
+  for (int& action : actions) {
+    int64_t from = 0, to = 0;
+    EXPECT_OK(forebay_schedule_next(store, model, left, &action, &from, &to));
+    if (action == FOREBAY_DROP) EXPECT_OK(forebay_checkpoint_drop(store, from));
+  }
+  EXPECT_EQ(actions[0], FOREBAY_DROP);
+  EXPECT_EQ(actions[1], FOREBAY_DONE);
   EXPECT_OK(forebay_checkpoint_close(store, 0));
 }
 

@@ -259,6 +259,65 @@ TEST(Chunked, a_lossy_codec_for_the_file_leaves_coordinates_and_integers_exact) 
   EXPECT_OK(ncmpi_close(ncid));
 }
 
+namespace {
+
+/// Puts a field of -2 ... 30 with `mark` in a fourth of its places, and reads it again: marks are
+/// to come back bit for bit, all else within 1e-3 of the range.
+void check_marked(int ncid, int varid, float mark, const std::string& what) {
+  const MPI_Offset start[2] = {world.rank * 64, 0}, count[2] = {64, 96};
+  std::vector<float> values(64 * 96), got(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto at = static_cast<float>(i) + static_cast<float>(world.rank);
+    values[i] = i % 96 < 24 ? mark : 14 + 16 * std::sin(at / 300);
+  }
+  EXPECT_OK(ncmpi_put_vara_float_all(ncid, varid, start, count, values.data()));
+  EXPECT_OK(ncmpi_get_vara_float_all(ncid, varid, start, count, got.data()));
+  size_t wrong = 0;
+  float worst = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i % 96 < 24)
+      wrong += std::memcmp(&values[i], &got[i], sizeof mark) != 0 ? 1 : 0;
+    else if (!(std::abs(values[i] - got[i]) <= worst))
+      worst = std::abs(values[i] - got[i]);
+  }
+  EXPECT_EQ(size_t{0}, wrong) << what;
+  EXPECT_TRUE(worst <= 0.0321F) << what << ": off by " << worst;
+}
+
+}  // namespace
+
+// Whichever attribute says what is missing, and whenever it comes.
+TEST(Chunked, missing_values_stay_and_do_not_count_in_a_relative_bound) {
+  for (const char* layout : {"chunked", "patches", "decomposed"}) {
+    int ncid = create({{"layout", layout}, {"codec", "zfp:relative=1e-3"}});
+    const std::vector<std::pair<std::string, MPI_Offset>> dims{{"a", 64 * world.size}, {"b", 96}};
+    const int first = define(ncid, "first", NC_FLOAT, dims);
+    const int range = define(ncid, "range", NC_FLOAT, dims);
+    const int filled = define(ncid, "filled", NC_FLOAT, dims);
+    const int later = define(ncid, "later", NC_FLOAT, dims);
+    const int untold = define(ncid, "untold", NC_FLOAT, dims);
+    const double two[2] = {-7777, -1e10};
+    const short valid[2] = {-20, 200};
+    const float fill = 777;
+    EXPECT_OK(ncmpi_put_att_double(ncid, first, "missing_value", NC_DOUBLE, 2, two));
+    EXPECT_OK(ncmpi_put_att_short(ncid, range, "valid_range", NC_SHORT, 2, valid));
+    EXPECT_OK(ncmpi_put_att_float(ncid, filled, "_FillValue", NC_FLOAT, 1, &fill));
+    EXPECT_OK(ncmpi_enddef(ncid));
+    check_marked(ncid, first, -1e10F, std::string(layout) + ", missing_value");
+    check_marked(ncid, range, -9e4F, std::string(layout) + ", valid_range");
+    check_marked(ncid, filled, 777, std::string(layout) + ", _FillValue");
+    check_marked(ncid, untold, 1e20F, std::string(layout) + ", no attribute");
+    EXPECT_OK(ncmpi_redef(ncid));
+    const int least = -100;
+    EXPECT_OK(ncmpi_put_att_int(ncid, later, "valid_min", NC_INT, 1, &least));
+    EXPECT_OK(ncmpi_put_att_double(ncid, first, "missing_value", NC_DOUBLE, 1, two));
+    EXPECT_OK(ncmpi_enddef(ncid));
+    check_marked(ncid, later, -999, std::string(layout) + ", valid_min in redef");
+    check_marked(ncid, first, -7777, std::string(layout) + ", another missing_value");
+    EXPECT_OK(ncmpi_close(ncid));
+  }
+}
+
 TEST(Chunked, what_was_never_written_is_the_fill_value) {
   int ncid = create({{"layout", "chunked"}, {"codec", "zstd"}, {"chunk_bytes", "64"}});
   const int x = define(ncid, "x", NC_INT, {{"time", NC_UNLIMITED}, {"b", 100}});
@@ -433,6 +492,35 @@ TEST(Chunked, space_of_overwritten_chunks_is_used_again) {
   EXPECT_OK(ncmpi_close(ncid));
 }
 
+// Each session finds the space that the one before it left.
+TEST(Chunked, space_is_used_again_by_those_who_open_a_file_again_and_again) {
+  for (const char* method : {"chunked;shuffle,zstd:1", "patches;shuffle,zstd:1"}) {
+    const std::string text = method;
+    int ncid = create(
+        {{"layout", text.substr(0, text.find(';'))}, {"codec", text.substr(text.find(';') + 1)}});
+    const int x = define(ncid, "x", NC_DOUBLE, {{"a", 32 * world.size}, {"b", 32}});
+    EXPECT_OK(ncmpi_enddef(ncid));
+    put_block(ncid, x, 32, 32);
+    EXPECT_OK(ncmpi_close(ncid));
+    const MPI_Offset first = file_size(world.path());
+    for (int i = 0; i < 24; ++i) {
+      ncid = open(NC_WRITE);
+      const MPI_Offset at[2] = {(i * 37) % (32 * world.size), (i * 11) % 32};
+      const double value = i * 0.37;
+      EXPECT_OK(ncmpi_put_var1_double_all(ncid, x, at, &value));
+      EXPECT_OK(ncmpi_close(ncid));
+    }
+    EXPECT_TRUE(file_size(world.path()) < 4 * first + 8192)
+        << method << ": " << first << " bytes became " << file_size(world.path());
+    ncid = open();
+    double got = 0;
+    const MPI_Offset last[2] = {(23 * 37) % (32 * world.size), (23 * 11) % 32};
+    EXPECT_OK(ncmpi_get_var1_double_all(ncid, x, last, &got));
+    EXPECT_TRUE(std::abs(got - 23 * 0.37) <= 1e-6);
+    EXPECT_OK(ncmpi_close(ncid));
+  }
+}
+
 TEST(Chunked, independent_writes_arrive_and_are_seen_by_their_rank_before) {
   int ncid = create({{"layout", "chunked"}, {"codec", "shuffle,zstd"}, {"chunk_bytes", "200"}});
   const int x = define(ncid, "x", NC_INT, {{"time", NC_UNLIMITED}, {"b", 50}});
@@ -572,7 +660,7 @@ TEST(Layouts, of_other_files_are_refused_with_what_netcdf_files_can_be) {
     EXPECT_ERR(NC_ENOTSUPPORT, ncmpi_create(MPI_COMM_WORLD, path.c_str(), 0, info, &id));
     const std::string said = forebay_error_message();
     for (const std::string& part :
-         {"layout " + layout + " is for ", std::string("netCDF files can be canonical or chunked"),
+         {"layout=" + layout + " is for ", std::string("accepted here: auto|canonical|chunked"),
           std::string(layout == "log" ? "docs/hdf5.md" : "docs/groups.md")})
       EXPECT_NE(said.find(part), std::string::npos) << said;
     EXPECT_NE(::access(path.c_str(), F_OK), 0) << layout;

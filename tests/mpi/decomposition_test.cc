@@ -305,7 +305,7 @@ TEST(Decomposition, variables_are_decomposed_unless_another_layout_is_chosen) {
   }
 }
 
-// D7 §7.4, first way: a part of the pieces at a time, in any order.
+// Hou 2023, §7.4, first way: a part of the pieces at a time, in any order.
 TEST(Decomposition, parts_of_the_pieces_fill_the_array_in_stages) {
   for (const Layout& layout : layouts) {
     SCOPED_TRACE(layout.name);
@@ -392,7 +392,7 @@ TEST(Decomposition, pieces_may_overlap) {
   }
 }
 
-// D7 §7.4, second way: all other functions work as on any variable.
+// Hou 2023, §7.4, second way: all other functions work as on any variable.
 TEST(Decomposition, other_functions_write_the_same_variables) {
   for (const Layout& layout : layouts) {
     SCOPED_TRACE(layout.name);
@@ -837,6 +837,49 @@ TEST(Decomposition, modes_and_text) {
 }
 
 // What a redefinition brought goes with it, maps included.
+// As many dimensions as netCDF's variables may have: what is written so is read.
+TEST(Decomposition, variables_of_many_dimensions) {
+  for (const Layout& layout : layouts) {
+    for (const int fixed : {31, 32, 33, 200}) {
+      SCOPED_TRACE(layout.name + std::string(", dimensions: ") + std::to_string(fixed));
+      const Info info(layout.hints);
+      int ncid = -1, vars[2] = {-1, -1}, dims[201];
+      EXPECT_OK(ncmpi_create(MPI_COMM_WORLD, world.path().c_str(), NC_CLOBBER | NC_64BIT_DATA, info,
+                             &ncid));
+      EXPECT_OK(ncmpi_def_dim(ncid, "t", NC_UNLIMITED, &dims[0]));
+      for (int d = 1; d <= fixed; ++d) {
+        // Ranks have the first; some of the others have two indices, of which each second is read.
+        const MPI_Offset length = d == 1 ? world.size : d % 50 == 20 ? 2 : 1;
+        EXPECT_OK(ncmpi_def_dim(ncid, ("d" + std::to_string(d)).c_str(), length, &dims[d]));
+      }
+      EXPECT_OK(ncmpi_def_var(ncid, "fixed", NC_INT, fixed, dims + 1, &vars[0]));
+      EXPECT_OK(ncmpi_def_var(ncid, "record", NC_INT, fixed + 1, dims, &vars[1]));
+      EXPECT_OK(ncmpi_enddef(ncid));
+      std::vector<MPI_Offset> start(static_cast<size_t>(fixed) + 1, 0), count(start.size(), 1);
+      MPI_Offset each = 1;
+      for (int d = 2; d <= fixed; ++d)
+        if (d % 50 == 20) count[static_cast<size_t>(d)] = 2, each *= 2;
+      start[1] = world.rank;
+      std::vector<int> values(static_cast<size_t>(each), 0), back(values);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = 100 * world.rank + static_cast<int>(i);
+      EXPECT_OK(ncmpi_put_vara_int_all(ncid, vars[0], &start[1], &count[1], values.data()));
+      EXPECT_OK(ncmpi_put_vara_int_all(ncid, vars[1], start.data(), count.data(), values.data()));
+      EXPECT_OK(ncmpi_close(ncid));
+      ncid = reopen();
+      start[1] = (world.rank + 1) % world.size;
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = 100 * static_cast<int>(start[1]) + static_cast<int>(i);
+      EXPECT_OK(ncmpi_get_vara_int_all(ncid, vars[0], &start[1], &count[1], back.data()));
+      EXPECT_EQ(values, back);
+      back.assign(back.size(), -1);
+      EXPECT_OK(ncmpi_get_vara_int_all(ncid, vars[1], start.data(), count.data(), back.data()));
+      EXPECT_EQ(values, back);
+      EXPECT_OK(ncmpi_close(ncid));
+      remove_file();
+    }
+  }
+}
+
 TEST(Decomposition, abort_takes_maps_back) {
   const Pieces p = scattered();
   File f = create({}, p);

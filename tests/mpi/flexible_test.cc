@@ -215,6 +215,39 @@ TEST(Flexible, vard_arguments) {
   EXPECT_OK(ncmpi_close(s.ncid));
 }
 
+// Programs give steps of bytes that are no multiple of an element: its bytes go where they say.
+TEST(Flexible, vard_takes_pieces_at_any_byte) {
+  const Sample s = create_sample();
+  const int zeros[24] = {};
+  EXPECT_OK(ncmpi_put_var_int_all(s.ncid, s.grid, zeros));
+  const MPI_Aint places[] = {0, 19, 38};
+  MPI_Datatype made;
+  const int lengths[] = {4, 4, 4};
+  MPI_Type_create_hindexed(3, lengths, places, MPI_INT, &made);
+  const Datatype filetype(made);
+  int values[12];
+  for (int i = 0; i < 12; ++i) values[i] = 0x01020304 * (i + 1);
+  const bool mine = world.rank == 0;
+  EXPECT_OK(ncmpi_put_vard_all(s.ncid, s.grid, mine ? filetype : MPI_DATATYPE_NULL, values,
+                               mine ? 12 : 0, MPI_INT));
+  int back[12] = {};
+  EXPECT_OK(ncmpi_get_vard_all(s.ncid, s.grid, filetype, back, 12, MPI_INT));
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(values[i], back[i]);
+  unsigned char expected[96] = {};
+  for (int i = 0; i < 12; ++i)
+    for (int b = 0; b < 4; ++b)
+      expected[places[i / 4] + i % 4 * 4 + b] =
+          static_cast<unsigned char>(static_cast<unsigned>(values[i]) >> (24 - 8 * b));
+  int grid[24] = {};
+  EXPECT_OK(ncmpi_get_var_int_all(s.ncid, s.grid, grid));
+  for (int i = 0; i < 24; ++i) {
+    unsigned value = 0;
+    for (int b = 0; b < 4; ++b) value = value << 8 | expected[4 * i + b];
+    EXPECT_EQ(static_cast<int>(value), grid[i]);
+  }
+  EXPECT_OK(ncmpi_close(s.ncid));
+}
+
 // The bytes of a file type count from the variable's begin, whatever variable they belong to.
 TEST(Flexible, vard_reaches_other_variables_and_records) {
   const Sample s = create_sample();
@@ -283,7 +316,7 @@ TEST(Flexible, vard_refuses_what_is_no_element_of_its_type) {
   const Datatype into_text(contiguous(26, MPI_INT));
   EXPECT_ERR(NC_ETYPE_MISMATCH, ncmpi_put_vard_all(s.ncid, s.grid, into_text, values, 26, MPI_INT));
   const int length = 1;
-  for (const MPI_Aint place : {MPI_Aint{2}, MPI_Aint{-4}}) {
+  for (const MPI_Aint place : {MPI_Aint{94}, MPI_Aint{-4}}) {  // grid has 96 bytes
     MPI_Datatype made;
     MPI_Type_create_hindexed(1, &length, &place, MPI_INT, &made);
     const Datatype askew(made);

@@ -1,8 +1,12 @@
 // Nonblocking requests: posting, waiting, cancelling, the attached buffer.
 #include <pnetcdf.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "mpi/sample.h"
@@ -123,6 +127,27 @@ TEST(Requests, an_unknown_id_is_refused_and_nothing_is_flushed) {
   EXPECT_EQ(NC_EINVAL_REQUEST, statuses[0]);
   EXPECT_ERR(NC_EINVAL_REQUEST, ncmpi_cancel(s.ncid, 1, &id, statuses));
   EXPECT_ERR(NC_EINVAL, ncmpi_cancel(s.ncid, -5, &id, statuses));
+  EXPECT_OK(ncmpi_close(s.ncid));
+}
+
+TEST(Requests, an_id_that_is_listed_twice_is_refused_the_second_time) {
+  const Sample s = create_sample();
+  const int value = 5;
+  for (const bool cancels : {false, true}) {
+    int id = -1;
+    EXPECT_OK(post(s, {0, 0}, {1, 1}, &value, &id));
+    int ids[3] = {id, NC_REQ_NULL, id};
+    int statuses[3] = {9, 9, 9};
+    EXPECT_ERR(NC_EINVAL_REQUEST, cancels ? ncmpi_cancel(s.ncid, 3, ids, statuses)
+                                          : ncmpi_wait_all(s.ncid, 3, ids, statuses));
+    EXPECT_EQ(NC_NOERR, statuses[0]);
+    EXPECT_EQ(NC_EINVAL_REQUEST, statuses[2]);
+    EXPECT_EQ(cancels ? 0 : 1, pending(s.ncid));  // what is known is cancelled
+    EXPECT_EQ(cancels ? NC_REQ_NULL : id, ids[0]);
+    if (!cancels) {
+      EXPECT_OK(ncmpi_wait_all(s.ncid, 1, ids, statuses));
+    }
+  }
   EXPECT_OK(ncmpi_close(s.ncid));
 }
 
@@ -271,6 +296,113 @@ TEST(Requests, ranks_post_different_numbers_of_requests) {
   }
   EXPECT_OK(ncmpi_close(s.ncid));
 }
+
+// Waits and cancels of parts of what is pending, in no order, while more is posted.
+TEST(Requests, parts_of_many_are_waited_for_and_cancelled_in_any_order) {
+  if (!is_forebay()) return;  // the peer loses what is not waited for
+  constexpr int n = 700, rounds = 7, batches = 28, each = 2 * n / batches;
+  Sample s = create_sample(NC_64BIT_DATA, false);
+  int dim = -1, var = -1, other = -1;
+  EXPECT_OK(ncmpi_def_dim(s.ncid, "cells", n * world.size, &dim));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "written", NC_INT, 1, &dim, &var));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "read", NC_INT, 1, &dim, &other));
+  EXPECT_OK(ncmpi_enddef(s.ncid));
+  const MPI_Offset first = static_cast<MPI_Offset>(n) * world.rank, all = n;
+  std::vector<int> there(n), before(n, -1);
+  std::iota(there.begin(), there.end(), 5);
+  EXPECT_OK(ncmpi_put_vara_int_all(s.ncid, other, &first, &all, there.data()));
+  EXPECT_OK(ncmpi_put_vara_int_all(s.ncid, var, &first, &all, before.data()));
+  std::mt19937 random(static_cast<unsigned>(world.rank));
+  std::vector<int> expected = before, values(n), got(n), ids(2 * n), order(2 * n);
+  std::iota(order.begin(), order.end(), 0);
+  for (int round = 0; round < rounds; ++round) {
+    std::fill(got.begin(), got.end(), -7);
+    // What there is in `order` is posted in it: writes below n, and reads.
+    std::shuffle(order.begin(), order.end(), random);
+    const auto post_part = [&](int from, int to) {
+      for (int k = from; k < to; ++k) {
+        const auto i = static_cast<size_t>(order[static_cast<size_t>(k)] % n);
+        const MPI_Offset at = first + static_cast<MPI_Offset>(i);
+        int& id = ids[static_cast<size_t>(order[static_cast<size_t>(k)])];
+        values[i] = 1000 * round + static_cast<int>(i);
+        EXPECT_OK(order[static_cast<size_t>(k)] < n
+                      ? ncmpi_iput_var1_int(s.ncid, var, &at, &values[i], &id)
+                      : ncmpi_iget_var1_int(s.ncid, other, &at, &got[i], &id));
+      }
+    };
+    post_part(0, n);
+    std::vector<int> left(order.begin(), order.begin() + n);
+    for (int batch = 0; batch < batches; ++batch) {
+      if (batch == batches / 4) {
+        post_part(n, 2 * n);
+        left.insert(left.end(), order.begin() + n, order.end());
+      }
+      std::shuffle(left.begin(), left.end(), random);
+      std::vector<int> some, statuses(each, 9);
+      const std::vector<int> which(left.end() - each, left.end());
+      for (const int r : which) some.push_back(ids[static_cast<size_t>(r)]);
+      left.resize(left.size() - each);
+      const bool cancels = batch % 5 == 4;
+      EXPECT_OK(cancels ? ncmpi_cancel(s.ncid, each, some.data(), statuses.data())
+                        : ncmpi_wait_all(s.ncid, each, some.data(), statuses.data()));
+      EXPECT_EQ(std::count(some.begin(), some.end(), NC_REQ_NULL), each);
+      EXPECT_EQ(std::count(statuses.begin(), statuses.end(), NC_NOERR), each);
+      EXPECT_EQ(pending(s.ncid), static_cast<int>(left.size()));
+      for (const int r : which) {
+        const auto i = static_cast<size_t>(r % n);
+        if (r < n && !cancels) expected[i] = values[i];
+        if (r >= n) {
+          EXPECT_EQ(got[i], cancels ? -7 : there[i]);
+        }
+      }
+      int again = ids[static_cast<size_t>(which[0])], status = 9;
+      EXPECT_ERR(NC_EINVAL_REQUEST, ncmpi_cancel(s.ncid, 1, &again, &status));
+    }
+    std::vector<int> written(n);
+    EXPECT_OK(ncmpi_get_vara_int_all(s.ncid, var, &first, &all, written.data()));
+    EXPECT_EQ(written, expected);
+  }
+  EXPECT_OK(ncmpi_close(s.ncid));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The address space is made so small that posting ends early.
+TEST(Requests, without_memory_for_more_what_is_posted_stays) {
+  if (!is_forebay()) return;  // the peer crashes
+  const Sample s = create_sample(NC_64BIT_DATA, false);
+  int dim = -1, var = -1;
+  constexpr int most = 2'000'000;
+  EXPECT_OK(ncmpi_def_dim(s.ncid, "cells", MPI_Offset{most} * world.size, &dim));
+  EXPECT_OK(ncmpi_def_var(s.ncid, "v", NC_INT, 1, &dim, &var));
+  EXPECT_OK(ncmpi_enddef(s.ncid));
+  const MPI_Offset first = MPI_Offset{most} * world.rank;
+  rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit small = before;
+  small.rlim_cur = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE)) + (40 << 20);
+  int posted = 0, code = NC_NOERR, id = 9;
+  ::setrlimit(RLIMIT_AS, &small);
+  for (; posted < most && code == NC_NOERR; posted += code == NC_NOERR) {
+    const MPI_Offset at = first + posted;
+    const int value = 3 * posted;
+    code = ncmpi_iput_var1_int(s.ncid, var, &at, &value, &id);
+  }
+  ::setrlimit(RLIMIT_AS, &before);
+  EXPECT_ERR(NC_ENOMEM, code);
+  EXPECT_EQ(NC_REQ_NULL, id);
+  EXPECT_GT(posted, 1000);
+  EXPECT_EQ(pending(s.ncid), posted);
+  EXPECT_OK(ncmpi_wait_all(s.ncid, NC_REQ_ALL, nullptr, nullptr));
+  std::vector<int> got(static_cast<size_t>(posted)), expected(got.size());
+  for (int i = 0; i < posted; ++i) expected[static_cast<size_t>(i)] = 3 * i;
+  const MPI_Offset count = posted;
+  EXPECT_OK(ncmpi_get_vara_int_all(s.ncid, var, &first, &count, got.data()));
+  EXPECT_EQ(got, expected);
+  EXPECT_OK(ncmpi_close(s.ncid));
+}
+#endif
 
 TEST(Requests, requests_survive_changes_of_mode) {
   const Sample s = create_sample();

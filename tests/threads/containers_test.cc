@@ -72,7 +72,7 @@ void write_and_read_small(const Comm& comm, Dataset& ds, std::int32_t value) {
     r.write = write;
     r.elements = n;
     r.selection = Subarray{{first}, {n}, {}};
-    r.memory = {reinterpret_cast<std::byte*>(memory), Type::int32, {}, nullptr};
+    r.memory = {reinterpret_cast<std::byte*>(memory), Type::int32};
     ds.execute(requests, true);
   };
   access(true, &mine, comm.rank(), 1);

@@ -49,7 +49,8 @@ struct Combination {
   std::string why_not() const {
     const auto* l = static_cast<const LayoutEntry*>(layout);
     const auto* t = static_cast<const TransportEntry*>(transport);
-    if (l->only_for) return std::string("layout ") + l->name + " is for " + l->only_for + " files";
+    if (!l->front_ends.contains(FrontEnd::netcdf))
+      return std::string("layout ") + l->name + " is not for netCDF files";
     if (t->needs) return std::string("transport ") + t->name + ": " + t->needs;
     return {};
   }
@@ -384,7 +385,7 @@ std::vector<int> stored_numbers(const HintMap& hints, int n) {
     all[0].write = true;
     all[0].elements = n;
     all[0].selection = Subarray{{0}, {n}, {}};
-    all[0].memory = {reinterpret_cast<std::byte*>(data.data()), Type::int32, {}, nullptr};
+    all[0].memory = {reinterpret_cast<std::byte*>(data.data()), Type::int32};
     if (!comm.is_root()) all.clear();
     ds->execute(all, true);
     if (comm.is_root()) begin = ds->schema().vars[0].begin;
@@ -458,7 +459,7 @@ TEST(Layouts, live_together_in_one_file) {
       r.write = write;
       r.elements = n / 3;
       r.selection = Subarray{{comm.rank() * n / 3}, {n / 3}, {}};
-      r.memory = {reinterpret_cast<std::byte*>(memory.data()), Type::int32, {}, nullptr};
+      r.memory = {reinterpret_cast<std::byte*>(memory.data()), Type::int32};
       return r;
     };
     auto ds = Dataset::create(comm, path, 5, false, {{"chunk_bytes", "1k"}});

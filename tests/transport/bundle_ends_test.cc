@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "bundle/open_bundles.h"
+#include "bundles/open_bundles.h"
 #include "comm/mpi.h"
 
 using namespace forebay;
@@ -36,7 +36,7 @@ void leave(const Comm& comm, const std::string& name) {
   list[0].write = true;
   list[0].selection = Subarray{{each * comm.rank()}, {each}, {}};
   list[0].elements = each;
-  list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32, {}, nullptr};
+  list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32};
   file->execute(list, true);
   close_file(std::move(file));
 }

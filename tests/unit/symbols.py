@@ -66,9 +66,33 @@ def macros(header, compiler, includes):
 
 
 def exported(library):
-    out = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True,
-                         text=True).stdout
-    return {line.split()[-1] for line in out.splitlines()}
+    """Name -> version of what a library shows, "" where it has none."""
+    out = subprocess.run(["nm", "-D", "--with-symbol-versions", "--defined-only", library], check=True,
+                         capture_output=True, text=True).stdout
+    symbols = [line.split() for line in out.splitlines()]
+    return dict((words[-1].split("@@") + [""])[:2] for words in symbols if words[-2] != "A")
+
+
+def codes(headers):
+    """Name -> value of the codes that Forebay's own headers define, and the names of all that they mention."""
+    defined, mentioned = {}, set()
+    for header in headers:
+        with open(header) as text:
+            words = text.read()
+        defined.update((name, int(value)) for name, value in re.findall(r"#define FOREBAY_(E\w+) \((-\d+)\)", words))
+        mentioned |= set(re.findall(r"\b(?:NC|FOREBAY)_(E[A-Z_0-9]+)\b", words)) - {"EXPORT"}
+    return defined, mentioned
+
+
+def needs_others(header, compiler, includes):
+    """Whether a header cannot be included alone, by C or by C++."""
+    faults = []
+    for language in ("c", "c++"):
+        command = [compiler, "-x", language, "-fsyntax-only", "-Werror", "-"] + ["-I" + i for i in includes]
+        ran = subprocess.run(command, input=f'#include "{header}"\n', capture_output=True, text=True)
+        if ran.returncode != 0:
+            faults.append(f"{header} cannot be included alone in {language}: {ran.stderr.splitlines()[0]}")
+    return faults
 
 
 def texts(library):
@@ -112,10 +136,21 @@ def main():
     problems = [] if len(names) == len(set(names)) else ["the table has a function twice"]
     ours = prototypes(args.header)
     problems += differences("function", set(names), set(ours), "the table", "the header")
-    problems += differences("symbol", set(names) | own_functions(args.own), exported(args.library),
-                            "the headers", "the library")
+    shown = exported(args.library)
+    problems += differences("symbol", set(names) | own_functions(args.own), set(shown), "the headers", "the library")
+    problems += [f"{name} has the version '{version}'" for name, version in sorted(shown.items())
+                 if name.startswith("forebay_") != bool(re.fullmatch(r"FOREBAY_\d+\.\d+", version))]
 
     includes = [i for i in args.mpi_include.split(":") if i]
+    defined, mentioned = codes(args.own)
+    known = {name[3:]: value for name, value, _ in table.NETCDF_ERRORS + table.PNETCDF_ERRORS}
+    problems += [f"FOREBAY_{name} is {value}, not NC_{name}" for name, value in sorted(defined.items())
+                 if known.get(name) != value]
+    problems += [f"a header mentions {name}, which forebay_codes.h does not define" for name in
+                 sorted(mentioned - set(defined))]
+    for header in args.own:
+        problems += needs_others(os.path.abspath(header), args.compiler,
+                                 includes + [os.path.dirname(os.path.abspath(h)) for h in args.own])
     mine = macros(os.path.abspath(args.header), args.compiler, includes)
     for macro, option, *_ in table.FEATURES:
         command = ["sh", args.config, option]

@@ -1,4 +1,4 @@
-"""python -m forebay.plot ARGUMENTS: what `forebay plot` does, which becomes this (src/tools/plot_command.cc)."""
+"""python -m forebay.plot ARGUMENTS: what `forebay plot` (src/tools/commands/plot_command.cc) does."""
 
 from __future__ import annotations
 

@@ -23,8 +23,10 @@ from ._values import (
     fault_of,
     is_numeric,
     opened,
+    points_down,
     says_latitude,
     says_longitude,
+    says_time,
     text_attribute,
     variables_of,
 )
@@ -154,6 +156,9 @@ class _Reader:
         return values if np.all(steps > 0) or np.all(steps < 0) else None
 
     def _is_record_like(self, d: int) -> bool:
+        coordinate = self._coordinate_of(d)
+        if coordinate is not None and says_time(coordinate):
+            return True
         return self._dims[d].unlimited or self._dims[d].name.lower() in ("time", "record", "t")
 
     # -- indices along the dimensions that are not shown
@@ -266,13 +271,8 @@ class _Reader:
             axis.latitude, axis.longitude = says_latitude(coordinate), says_longitude(coordinate)
             if units := text_attribute(coordinate, "units"):
                 axis.name += f" [{units}]"
-        axis.down = self._points_down(d)
+        axis.down = points_down(coordinate, self._dims[d].name)
         return axis
-
-    def _points_down(self, d: int) -> bool:
-        coordinate, name = self._coordinate_of(d), self._dims[d].name.lower()
-        positive = text_attribute(coordinate, "positive").lower() if coordinate is not None else ""
-        return positive == "down" if positive in ("down", "up") else "lev" in name or "depth" in name
 
     def _shown_dims(self) -> list[int]:
         """The last two that are longer than 1, or what there is: y and x, or x alone."""
@@ -287,9 +287,18 @@ class _Reader:
         shown = longer[-2:]
         if not shown:
             shown = shorter[-1:]
-        if len(shown) == 2 and self._shape[shown[0]] > 4 * self._shape[shown[1]]:
-            shown.reverse()  # lie down what is tall
+        if len(shown) == 2 and self._lies_on_its_side(*shown):
+            shown.reverse()
         return shown
+
+    def _lies_on_its_side(self, y: int, x: int) -> bool:
+        along = self._coordinate_of(y), self._coordinate_of(x)
+        if all(one is not None for one in along):
+            if says_longitude(along[0]) and says_latitude(along[1]):
+                return True
+            if says_latitude(along[0]) and says_longitude(along[1]):
+                return False
+        return self._shape[y] > 4 * self._shape[x]
 
     def _read_grid(self, found: _map.Field) -> None:
         shown = self._shown_dims()

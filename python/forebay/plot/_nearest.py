@@ -9,6 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 _FAR = 2.5  # times the spacing of points: beyond that the data has a hole
+# The spacing at a point is how far its 4th neighbour is: of a grid the next ones are, and of random points, where the
+# next one may be anywhere, none of whose voids is as large as _FAR of these then.
+_NEIGHBOURS = 4
 _COMPARISONS = 1 << 31  # of pixels with points, without scipy
 _BLOCK = 1 << 22
 
@@ -66,7 +69,8 @@ class Nearest:
         wanted = _unit_vectors(*np.meshgrid(latitude, longitude, indexing="ij")).reshape(-1, 3)
         distance, found = self._tree.query(wanted, 1, workers=-1)
         near, each = np.unique(found, return_inverse=True)
-        spacing = self._tree.query(self._points[near], 2, workers=-1)[0][:, 1]
+        neighbours = 1 + min(_NEIGHBOURS, len(self._points) - 1)  # itself is the first
+        spacing = self._tree.query(self._points[near], neighbours, workers=-1)[0][:, -1]
         # Points crowd towards the poles of a grid, or lie all in one place there: the next ones are not as near.
         apart = spacing[spacing > 1e-6]
         spacing = np.maximum(spacing, np.median(apart) if apart.size else 2)

@@ -5,6 +5,7 @@ By the CF conventions, as far as a quick look needs them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -70,22 +71,55 @@ def decode(variable: Variable, stored: np.ndarray) -> np.ndarray:
     return values
 
 
-def _says(variable: Variable, units: str, names: tuple[str, ...]) -> bool:
-    """By units, or by name where there are none."""
-    if text_attribute(variable, "units").replace("degrees", "degree") in (
-        f"degree_{units}",
-        f"degree_{units[0].upper()}",
-    ):
-        return True
+# -- what an axis is: by units, standard_name, axis and positive, as CF has them; by names where these say nothing
+
+_PRESSURE = re.compile("[hk]?pa|mb|(m|milli|d|deci)?bars?|atm")
+_DOWN_WORDS = {"lev", "levs", "level", "levels", "depth", "depths"}
+_DOWN_WORDS |= {f"{kind}lev" for kind in "pisno"} | {f"depth{point}" for point in "tuvw"}
+
+
+def _words(name: str) -> set[str]:
+    """Of "nVertLevels" n, vert and levels; of "LEVITUS" that alone."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
+def _says(variable: Variable, what: str, direction: str, names: tuple[str, ...]) -> bool:
+    units = re.fullmatch(r"degrees?_?(north|east|n|e)", text_attribute(variable, "units").strip().lower())
+    if units:
+        return units[1][0] == direction[0]
+    if standard := text_attribute(variable, "standard_name"):
+        return standard == what
     return variable.name.lower() in names and is_numeric(variable)
 
 
 def says_latitude(variable: Variable) -> bool:
-    return _says(variable, "north", ("lat", "latitude", "latcell"))
+    return _says(variable, "latitude", "north", ("lat", "latitude", "latcell"))
 
 
 def says_longitude(variable: Variable) -> bool:
-    return _says(variable, "east", ("lon", "long", "longitude", "loncell"))
+    return _says(variable, "longitude", "east", ("lon", "long", "longitude", "loncell"))
+
+
+def says_time(variable: Variable) -> bool:
+    if axis := text_attribute(variable, "axis").upper():
+        return axis == "T"
+    return " since " in text_attribute(variable, "units") or text_attribute(variable, "standard_name") == "time"
+
+
+def points_down(coordinate: Variable | None, dimension: str) -> bool:
+    """Whether the smallest value of an axis belongs on top: of depths, pressures and levels."""
+    if coordinate is not None:
+        positive = text_attribute(coordinate, "positive").lower()
+        if positive in ("down", "up"):
+            return positive == "down"
+        axis, standard = text_attribute(coordinate, "axis").upper(), text_attribute(coordinate, "standard_name")
+        if axis in ("X", "Y", "T") or says_latitude(coordinate) or says_longitude(coordinate) or says_time(coordinate):
+            return False
+        if _PRESSURE.fullmatch(text_attribute(coordinate, "units").strip().lower()):
+            return True
+        if standard:
+            return bool(re.search("depth|pressure|atmosphere_sigma|atmosphere_hybrid_sigma", standard))
+    return bool(_words(dimension) & _DOWN_WORDS)
 
 
 def degrees(variable: Variable, stored: np.ndarray) -> np.ndarray:

@@ -13,20 +13,21 @@ namespace forebay::pnetcdf {
 
 namespace {
 
-/// MPI_Offset and Count are both signed and of 64 bits, but may be different types of C. The
-/// caller's arrays were written by code compiled elsewhere, so that reading them as Count is safe.
+/// MPI_Offset and Count are both signed and of 64 bits, but may be different C types. The caller's
+/// arrays were written by code compiled elsewhere, so reading them as Count is safe.
 static_assert(sizeof(MPI_Offset) == sizeof(Count) && std::is_signed_v<MPI_Offset>);
 
 const Count* counts_of(const MPI_Offset* p) { return reinterpret_cast<const Count*>(p); }
 
-std::vector<Count> copy_of(const MPI_Offset* p, int n) { return {p, p + n}; }
+Counts copy_of(const MPI_Offset* p, int n) { return {p, p + n}; }
 
 SelectionLimits limits_of(const Dataset& ds, const Variable& var, bool write) {
   const Schema& schema = ds.schema();
-  return {write ? ds.most_records(var) : schema.numrecs, ds.method().strict_start};
+  const bool may_grow = write && var.is_record;
+  return {may_grow ? ds.most_records(var) : schema.numrecs, ds.method().strict_start};
 }
 
-/// var: everything there is.
+/// var: selects the whole variable.
 void select_whole(const Dataset& ds, const Variable& var, Request& request) {
   Subarray all;
   all.start.assign(static_cast<std::size_t>(var.ndims()), 0);
@@ -60,13 +61,13 @@ void select_subarray(const Dataset& ds, const Variable& var, const Selection& s,
   Subarray sub;
   if (n > 0) {
     sub.start = copy_of(s.start, n);
-    sub.count = one ? std::vector<Count>(static_cast<std::size_t>(n), 1) : copy_of(s.count, n);
+    sub.count = one ? Counts(static_cast<std::size_t>(n), 1) : copy_of(s.count, n);
     if (s.stride != nullptr) sub.stride = copy_of(s.stride, n);
-    if (s.imap != nullptr) request.memory.imap = copy_of(s.imap, n);
+    if (s.imap != nullptr) request.with_extras().imap = copy_of(s.imap, n);
   }
   request.elements = sub.elements();
   if (var.is_record) {
-    // Even an empty request makes the records that lie before its end.
+    // Even an empty request creates the records that lie before its end.
     const Count step = sub.stride.empty() ? 1 : sub.stride[0];
     request.last_record =
         sub.count[0] == 0 ? sub.start[0] : sub.start[0] + (sub.count[0] - 1) * step + 1;
@@ -76,7 +77,7 @@ void select_subarray(const Dataset& ds, const Variable& var, const Selection& s,
 
 /// varn.
 void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Request& request) {
-  if (s.num <= 0) return;
+  if (s.num == 0 || (s.num < 0 && var.ndims() > 0)) return;
   if (var.ndims() == 0) {
     if (s.num != 1) {
       throw Error(Errc::einval, "a scalar variable, " + var.name + ", has one piece only");
@@ -94,7 +95,7 @@ void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Request
   request.last_record = found.last_record;
 }
 
-/// decom, decom_part: start and count are those of the dimensions before the map's.
+/// decom, decom_part: start and count belong to the dimensions before the map's.
 void select_decomposed(Dataset& ds, const Variable& var, const Selection& s, Request& request) {
   const Decomposition& map = ds.decomposition_of(request.var);
   const auto leading = static_cast<std::size_t>(var.ndims()) - map.dims().size();
@@ -116,7 +117,7 @@ void select_decomposed(Dataset& ds, const Variable& var, const Selection& s, Req
   for (const Count c : count)
     if (!multiply_fits(request.elements, c, request.elements))
       throw Error(Errc::eintoverflow, "variable " + var.name + ": too many elements");
-  // Even an empty request makes the records that lie before its end.
+  // Even an empty request creates the records that lie before its end.
   if (var.is_record) request.last_record = start[0] + count[0];
   if (request.elements > 0) {
     request.selection = map.select(var, start, count, s.first, n, request.write);
@@ -150,7 +151,7 @@ Type type_of_element(const DatatypeMap& map) {
   }
 }
 
-/// A stretch of a file type: consecutive bytes of one variable, or several.
+/// A stretch of a file type: bytes of one variable that follow one another in memory.
 struct Part {
   VarId var = 0;
   std::vector<Run> runs = {};  ///< relative to the variable's begin
@@ -158,7 +159,7 @@ struct Part {
   Count last_record = 0;
 };
 
-/// Takes a file type apart by the variables that its bytes belong to.
+/// Splits a file type by the variables to which its bytes belong.
 class FileTypeParts {
  public:
   FileTypeParts(const Dataset& ds, VarId first, bool write)
@@ -169,7 +170,7 @@ class FileTypeParts {
   std::vector<Part> of(const DatatypeMap& map) {
     for (const DatatypeRun& r : map.runs) {
       if (r.offset < 0) throw_outside();
-      // A run may pass over the end of a record or variable where no gap follows.
+      // A run may cross the end of a record or variable if no gap follows.
       for (Offset at = first_.begin + r.offset, left = r.length; left > 0;) {
         const Count length = add(at, left);
         at += length;
@@ -180,13 +181,15 @@ class FileTypeParts {
   }
 
  private:
-  /// Adds the bytes from `at` on that belong to one record of one variable; tells how many.
+  /// Adds the bytes from `at` on that belong to one record of one variable. Returns their number.
   Count add(Offset at, Count left) {
     if (!room(ds_.variable(parts_.back().var), at)) parts_.push_back({.var = find(at)});
     Part& part = parts_.back();
     const Variable& var = ds_.variable(part.var);
-    const Count to_end = room(var, at);  // whole elements, though records may be less aligned
-    if (to_end == 0 || to_end % size_of(var.type) != 0) throw_outside();
+    // Only whole elements count. Records may have weaker alignment, and byte steps may be no
+    // multiple of an element, as in PnetCDF; in other layouts such bytes are no elements.
+    const Count bytes = room(var, at), beyond = bytes % size_of(var.type), to_end = bytes - beyond;
+    if (to_end == 0 || (beyond != 0 && !ds_.has_fixed_places())) throw_outside();
     const Count length = std::min(left, to_end);
     if (var.type != first_.type) {
       throw Error(Errc::etype_mismatch,
@@ -202,7 +205,8 @@ class FileTypeParts {
 
   Count stride(const Variable& var) const { return ds_.file_type_stride(var); }
 
-  /// Bytes of the variable's record (or of the variable) from `at` on; 0 where `at` is in none.
+  /// Returns the bytes of the variable's record (or of the variable) from `at` on; 0 if `at` lies
+  /// outside.
   Count room(const Variable& var, Offset at) const {
     const Offset from_begin = at - var.begin;
     if (from_begin < 0) return 0;
@@ -211,10 +215,10 @@ class FileTypeParts {
     return std::max<Count>(0, var.inner_bytes() - (from_begin - record * stride(var)));
   }
 
-  /// The variable that is nearest before `at`: in its own section of the file, in record 0.
+  /// Returns the variable that is nearest before `at`: in its own section of the file, in record 0.
   VarId find(Offset at) {
     const Schema& schema = ds_.schema();
-    if (!ds_.has_fixed_places()) throw_outside();  // places in the file tell nothing
+    if (!ds_.has_fixed_places()) throw_outside();  // places in the file mean nothing
     if (by_begin_.empty()) {
       for (const Variable& var : schema.vars) {
         by_begin_.emplace(var.begin, static_cast<VarId>(by_begin_.size()));
@@ -240,7 +244,7 @@ class FileTypeParts {
   std::multimap<Offset, VarId> by_begin_;
 };
 
-/// Amounts in memory and request must be the same.
+/// The amounts in memory and in the request must be equal.
 void check_amount(const Variable& var, Count in_memory, Count selected) {
   if (in_memory == selected) return;
   throw Error(Errc::eiomismatch, "variable " + var.name + ": " + std::to_string(in_memory) +
@@ -254,8 +258,8 @@ void check_char(const Variable& var, Type native) {
                                ", the memory has " + name_of(native));
 }
 
-/// An imap over elements that have been packed must stay among them.
-void check_packed_imap(const Subarray& sub, const std::vector<Count>& imap, Count elements) {
+/// An imap over packed elements must stay among them.
+void check_packed_imap(const Subarray& sub, const Counts& imap, Count elements) {
   Count low = 0, high = 0;
   for (std::size_t d = 0; d < imap.size(); ++d) {
     Count span = 0;
@@ -267,28 +271,30 @@ void check_packed_imap(const Subarray& sub, const std::vector<Count>& imap, Coun
   }
 }
 
-/// Memory with gaps goes through a buffer without: filled now for a write, emptied when a read is
-/// done.
+/// Memory with gaps is copied through a packed buffer: it is filled now for a write, and emptied
+/// when a read is done.
 void use_packed_memory(DatatypeMap&& map, Count instances, void* data, Request& request) {
-  if (!request.memory.imap.empty()) {
-    check_packed_imap(std::get<Subarray>(request.selection), request.memory.imap, request.elements);
+  if (request.is_mapped()) {
+    check_packed_imap(std::get<Subarray>(request.selection), request.extras->imap,
+                      request.elements);
   }
   auto bytes =
       std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(map.size * instances));
   auto* user = static_cast<std::byte*>(data);
-  if (request.write || !request.memory.imap.empty()) pack(map, instances, user, bytes->data());
+  if (request.write || request.is_mapped()) pack(map, instances, user, bytes->data());
   request.memory.data = bytes->data();
-  request.on_done = [bytes, user, instances, write = request.write,
-                     type = std::make_shared<const DatatypeMap>(std::move(map))](bool delivered) {
-    if (delivered && !write) unpack(*type, instances, bytes->data(), user);
-  };
+  request.with_extras().on_done =
+      [bytes, user, instances, write = request.write,
+       type = std::make_shared<const DatatypeMap>(std::move(map))](bool delivered) {
+        if (delivered && !write) unpack(*type, instances, bytes->data(), user);
+      };
 }
 
-/// The flexible interface: `count` instances of an MPI datatype, or as many as are selected.
+/// Flexible interface: uses `count` instances of an MPI datatype, or as many as are selected.
 void use_flexible_memory(const Variable& var, const Buffer& b, bool count_ignored,
                          Request& request) {
   request.memory.data = static_cast<std::byte*>(b.data);
-  if (b.type == MPI_DATATYPE_NULL) {  // memory has the variable's own type, as much as is selected
+  if (b.type == MPI_DATATYPE_NULL) {  // memory has the variable's type and the selected size
     request.memory.type = var.type;
     return;
   }
@@ -405,8 +411,8 @@ std::vector<Request> make_typed_requests(Dataset& ds, int varid, Direction direc
     whole.memory.data += a.elements * size_of(a.memory.type);
     requests.push_back(std::move(a));
   }
-  // Requests are finished in their order, so that the last one finds all of them delivered.
-  requests.back().on_done = std::move(whole.on_done);
+  // Requests finish in order, so the last one finds all of them delivered.
+  requests.back().extras = std::move(whole.extras);
   return requests;
 }
 

@@ -1,4 +1,4 @@
-// forebay_bundle.h: bundles by number (bundle/open_bundles.h).
+// forebay_bundle.h: bundles by number (bundles/open_bundles.h).
 #include <forebay_bundle.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include "api/pnetcdf/files.h"
 #include "api/pnetcdf/interface.h"
 #include "base/attempt.h"
-#include "bundle/open_bundles.h"
+#include "bundles/open_bundles.h"
 #include "comm/agree.h"
 #include "comm/mpi.h"
 
@@ -40,10 +40,11 @@ int forebay_bundle_open(MPI_Comm mpi, const char* name, MPI_Info info, int* id) 
 
 int forebay_bundle_add(int id, int ncid) {
   return guard([&] {
-    // A rank that knows the file meets its others, whatever it means the file for.
+    // A rank that knows the file takes part in the other ranks' call, even if its bundle number is
+    // wrong.
     Dataset* file = nullptr;
     if (const auto failed = attempt_to([&] { file = &dataset(ncid); })) {
-      added_to_bundle(id);  // which of the numbers is none
+      added_to_bundle(id);  // throws if this number is wrong, too
       throw *failed;
     }
     add_to_bundle(id, *file);

@@ -1,18 +1,20 @@
-// Dimensions, variables, attributes: definition.
+// Definition of dimensions, variables and attributes.
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 
-#include "api/pnetcdf/calls.h"
+#include "api/pnetcdf/typed_calls.h"
 #include "array/convert.h"
 #include "array/names.h"
+#include "array/out_of_range.h"
 
 namespace forebay::pnetcdf {
 
 namespace {
 
-/// The owner of attributes; Errc::enotvar.
+/// Returns the owner of attributes. Errc::enotvar.
 VarId owner_argument(const Dataset& ds, int varid) {
   if (varid != NC_GLOBAL) static_cast<void>(ds.variable(varid));
   return varid == NC_GLOBAL ? global_id : varid;
@@ -31,7 +33,7 @@ Type type_argument(nc_type xtype, const Dataset& ds) {
   return type;
 }
 
-/// A name for something new. Errc::ebadname, emaxname, and enameinuse if it is `taken`.
+/// Returns a name for something new. Errc::ebadname, emaxname, and enameinuse if it is `taken`.
 template <typename Taken>
 std::string new_name_argument(const char* name, Taken&& taken) {
   std::string checked = checked_name(name_argument(name));
@@ -43,7 +45,7 @@ std::string_view bytes_of(const void* data, Count size) {
   return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
 }
 
-/// Values that can be an attribute: Errc::einval.
+/// Errc::einval: the values cannot be an attribute.
 void check_values(const Dataset& ds, const char* name, Type type, Count len, const void* value) {
   Count bytes = 0;
   if (len < 0 || (len > 0 && value == nullptr) ||
@@ -54,7 +56,7 @@ void check_values(const Dataset& ds, const char* name, Type type, Count len, con
   }
 }
 
-/// What def_var and def_decom_var have in common, in PnetCDF's order.
+/// Checks the common arguments of def_var and def_decom_var, in PnetCDF's order.
 SharedArguments check_variable_arguments(const Dataset& ds, const char* name, nc_type xtype,
                                          int ndims, const int* dimidsp) {
   check_define_mode(ds);
@@ -75,12 +77,13 @@ SharedArguments check_variable_arguments(const Dataset& ds, const char* name, nc
 
 }  // namespace
 
-// A value out of range is stored as fill value, and reported once the attribute is there.
+// A value out of range is stored as fill value; the error is reported after the attribute is
+// stored.
 int put_attribute(int ncid, int varid, const char* name, nc_type xtype, MPI_Offset len, Type native,
                   const void* value) noexcept {
-  return guard([&]() -> int {
+  return guard([&] {
     Dataset& ds = dataset(ncid);
-    bool out_of_range = false;
+    std::optional<Error> range;
     ds.change_definitions([&] {
       std::string checked;
       check_call(ds, "put_att", [&]() -> SharedArguments {
@@ -107,27 +110,29 @@ int put_attribute(int ncid, int varid, const char* name, nc_type xtype, MPI_Offs
       if (native == Type::none) native = attribute.type;
       const int version = ds.schema().version;
       const Type external = external_for(attribute.type, native, version);
-      out_of_range = to_external(external, attribute.value.data(), native, value, len, nullptr);
+      if (to_external(external, attribute.value.data(), native, value, len, nullptr))
+        range = out_of_range({true, external, native, static_cast<const std::byte*>(value), len},
+                             attribute);
       ds.put_attribute(owner_argument(ds, varid), std::move(attribute));
     });
-    return out_of_range ? NC_ERANGE : NC_NOERR;
+    if (range) throw *range;
   });
 }
 
 int get_attribute(int ncid, int varid, const char* name, Type native, void* value) noexcept {
-  return guard([&]() -> int {
+  return guard([&] {
     const Dataset& ds = dataset(ncid);
     const Attribute& attribute = find_attribute(ds, varid, name);
-    if (attribute.count == 0) return NC_NOERR;  // whatever the type
+    if (attribute.count == 0) return;  // for any type
     if (native == Type::none) native = attribute.type;
     if (!convertible(attribute.type, native)) {
       throw Error(Errc::echar, "attribute " + attribute.name + ": text and numbers do not convert");
     }
     if (value == nullptr) throw Error(Errc::einval, "the value is a null pointer");
     const Type external = external_for(attribute.type, native, ds.schema().version);
-    const bool out_of_range =
-        from_external(external, attribute.value.data(), native, value, attribute.count, nullptr);
-    return out_of_range ? NC_ERANGE : NC_NOERR;
+    const std::byte* const stored = attribute.value.data();
+    if (from_external(external, stored, native, value, attribute.count, nullptr))
+      throw out_of_range({false, external, native, stored, attribute.count}, attribute);
   });
 }
 
@@ -161,9 +166,9 @@ int ncmpi_def_var(int ncid, const char* name, nc_type xtype, int ndims, const in
   });
 }
 
-// A decomposition map (D6 §6.4.1.1). Collective, in define mode; dimensions must be the same on all
-// ranks, pieces are each rank's own: arguments are compared, and errors shared, in safe mode or
-// not.
+// Defines a decomposition map (Hou 2023, §6.4.1.1). Collective, in define mode. The dimensions must
+// be the same on all ranks; the pieces are each rank's own. Arguments are compared, and errors
+// shared, even without safe mode.
 int ncmpi_def_decom(int ncid, int ndims, const int* dimids, int nreqs, MPI_Offset* const* starts,
                     MPI_Offset* const* counts, int* decomidp) {
   return guard([&] {
@@ -187,7 +192,7 @@ int ncmpi_def_decom(int ncid, int ndims, const int* dimids, int nreqs, MPI_Offse
   });
 }
 
-// `dimidsp` has the dimensions before those of the map, which are the variable's last ones.
+// `dimidsp` has the dimensions before the map's, which are the variable's last ones.
 int ncmpi_def_decom_var(int ncid, const char* name, nc_type xtype, int ndims, const int* dimidsp,
                         int decomid, int* varidp) {
   return guard([&] {
@@ -270,9 +275,9 @@ int ncmpi_def_var_fill(int ncid, int varid, int no_fill, const void* fill_value)
   });
 }
 
-// Chunks (D5 §5.2.2, §5.4). Define mode, in every rank alike, between a variable's definition and
-// the enddef that follows. `shape` holds elements per dimension, records first; NULL leaves the
-// choice to the first flush. `pipeline` is text such as "shuffle,zstd:3".
+// Chunks (Hou 2023, §5.2.2, §5.4). Call in define mode, equally on all ranks, between a variable's
+// definition and the next enddef. `shape` holds elements per dimension, records first; NULL leaves
+// the choice to the first flush. `pipeline` is text such as "shuffle,zstd:3".
 int ncmpi_var_set_chunk(int ncid, int varid, const MPI_Offset* shape) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
@@ -299,10 +304,12 @@ int ncmpi_var_set_filter(int ncid, int varid, const char* pipeline) {
   });
 }
 
+// An error of one rank is told to all ranks, even without safe mode, because the others wait for
+// it.
 int ncmpi_fill_var_rec(int ncid, int varid, MPI_Offset recno) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    check_call(ds, "fill_var_rec", [&]() -> SharedArguments {
+    const auto mine = attempt_to([&] {
       check_writable(ds);
       if (ds.in_define_mode()) throw Error(Errc::eindefine, ds.path() + " is in define mode");
       const Variable& var = variable_of(ds, varid);
@@ -311,8 +318,11 @@ int ncmpi_fill_var_rec(int ncid, int varid, MPI_Offset recno) {
         throw Error(Errc::eindep, ds.path() + " is in independent data mode");
       }
       if (recno < 0) throw Error(Errc::einval, "record " + std::to_string(recno));
-      return {{Errc::emultidefine_fnc_args, varid}, {Errc::emultidefine_fnc_args, recno}};
     });
+    SharedArguments arguments;
+    if (ds.method().safe_mode)
+      arguments = {{Errc::emultidefine_fnc_args, varid}, {Errc::emultidefine_fnc_args, recno}};
+    ds.agree_on_call("fill_var_rec", mine, arguments, true);
     ds.fill_record(varid, recno);
   });
 }

@@ -1,4 +1,4 @@
-// Exceptions to codes, codes to names and sentences.
+// Turns exceptions into codes, and codes into names and sentences.
 #include <forebay.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "api/pnetcdf/interface.h"
 #include "base/last_message.h"
+#include "base/of_this_thread.h"
 
 namespace forebay::pnetcdf {
 
@@ -29,7 +30,7 @@ const Entry* find(int code) {
   return it == std::end(entries) ? nullptr : it;
 }
 
-/// Text that lives until this thread calls the same function again: C callers get a pointer.
+/// Holds text until this thread calls the same function again: C callers get a pointer.
 struct Kept {
   std::string text;
 
@@ -49,14 +50,14 @@ const char* ncmpi_strerror(int err) {
   if (err == NC_NOERR) return "No error";
   if (err > 0) return std::strerror(err);
   if (const Entry* e = find(err)) return e->text;
-  thread_local Kept keep;
+  auto& keep = forebay::of_this_thread<Kept, struct UnknownError>();
   const std::string number = std::to_string(err);
   const std::string blanks(number.size() < 5 ? 5 - number.size() : 0, ' ');
   return keep("Unknown Error: Unrecognized error code " + blanks + number + "\n");
 }
 
 const char* ncmpi_strerrno(int err) {
-  thread_local Kept keep;
+  auto& keep = forebay::of_this_thread<Kept, struct NameOfError>();
   if (err == NC_NOERR) return "NC_NOERR";
   if (err > 0) {
     return keep("System error code " + std::to_string(err) + " (" + std::strerror(err) + ")");
@@ -70,5 +71,7 @@ const char* ncmpi_inq_libvers(void) {
 }
 
 const char* forebay_version(void) { return FOREBAY_VERSION; }
+
+int forebay_version_number(void) { return FOREBAY_VERSION_NUMBER; }
 
 const char* forebay_error_message(void) { return forebay::last_message().c_str(); }

@@ -15,17 +15,17 @@
 
 #include "api/pnetcdf/interface.h"
 #include "array/names.h"
-#include "bundle/open_bundles.h"
+#include "bundles/open_bundles.h"
 #include "comm/mpi.h"
 
 namespace forebay::pnetcdf {
 
 namespace {
 
-/// Open files by ID: the lowest free number is given out, as programs have come to expect.
+/// Open files by ID. A new file gets the lowest free number, as programs expect.
 class Files {
  public:
-  /// A place for a file that is about to be opened, until its owner goes or fills it.
+  /// Reserves a place for a file that is about to be opened, until it is filled or destroyed.
   class Place {
    public:
     explicit Place(Files& files) : files_(files), place_(files.take()) {}
@@ -58,7 +58,8 @@ class Files {
     const std::lock_guard lock(mutex_);
     std::vector<int> list;
     for (int i = 0; i < NC_MAX_NFILES; ++i) {
-      if (slots_[static_cast<std::size_t>(i)]) list.push_back(i);
+      const auto& file = slots_[static_cast<std::size_t>(i)];
+      if (file && !file->is_closed()) list.push_back(i);
     }
     return list;
   }
@@ -78,7 +79,7 @@ class Files {
   std::array<std::atomic<bool>, NC_MAX_NFILES> taken_{};
 };
 
-/// Never destroyed: files left open at exit must not call MPI, which has ended by then.
+/// The table is never destroyed: at exit MPI has ended, and files left open must not call it.
 Files& files() {
   static auto* all = new Files;
   return *all;
@@ -109,7 +110,7 @@ HintMap hints_of(MPI_Info info) {
 
 namespace {
 
-/// CDF version (1, 2, 5) of a new file.
+/// Returns the CDF version (1, 2, 5) of a new file.
 int version_of(int cmode) {
   if (cmode & (NC_DISKLESS | NC_MMAP)) {
     throw Error(Errc::einval_cmode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
@@ -134,19 +135,21 @@ int version_of(int cmode) {
   }
 }
 
-/// What a rank tells before a file is opened or created: what it knows of it, and the hash of what
-/// rank 0 asks for, which the others compare with what they were told last.
+/// What a rank contributes before a file is opened or created: what it knows of the file, and a
+/// hash of rank 0's request. Other ranks contribute the hash of the last request that they
+/// received.
 struct Told {
   static constexpr std::size_t opening = std::tuple_size_v<OpeningFacts>;
   std::array<std::int64_t, opening + 2> facts{};  // maxima
-  std::shared_ptr<const Asked> asked;
+  std::shared_ptr<const CreationRequest> asked;
 
-  void look(const OpeningFacts& found, std::shared_ptr<const Asked> known) {
+  void look(const OpeningFacts& found, std::shared_ptr<const CreationRequest> known,
+            const std::string& path) {
     asked = std::move(known);
     std::copy(found.begin(), found.end(), facts.begin());
-    // Who knows of nothing is equal to nobody.
+    // A rank without a known request must equal no other rank.
     constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-    facts[opening] = asked ? Dataset::hash_of_asked(*asked) : none;
+    facts[opening] = asked ? Dataset::hash_of_request(*asked, path) : none;
     facts[opening + 1] = asked ? -facts[opening] : none;
   }
   OpeningFacts found() const {
@@ -157,13 +160,14 @@ struct Told {
   bool is_known() const { return facts[opening] == -facts[opening + 1] && !any_waits(found()); }
 };
 
-/// Opens or creates: rank 0's mode counts, and a rank that gave another gets `differ` for it; in
-/// safe mode all ranks get it. Arguments that are wrong on one rank all are told of by `make`.
-/// `ask`, on rank 0: what it asks for, where that may be known already.
+/// Opens or creates a file. Rank 0's mode counts. A rank that gave another one gets `differ`; in
+/// safe mode all ranks get it. `make` tells all ranks about arguments that are wrong on one rank.
+/// `ask` runs on rank 0 and returns its request, if the others may know it already.
 template <typename Make>
-int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp, int differ,
-               const std::function<std::shared_ptr<const Asked>(const std::string& path)>& ask,
-               Make&& make) {
+int start_file(
+    MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp, int differ,
+    const std::function<std::shared_ptr<const CreationRequest>(const std::string& path)>& ask,
+    Make&& make) {
   return guard([&]() -> int {
     Told told;
     std::optional<Files::Place> place;
@@ -172,7 +176,7 @@ int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp,
     std::optional<BundleEntrance> entrance;
     const auto look = [&](bool is_root) {
       const OpeningFacts found = look_before_opening(is_root, path, mode, makes);
-      std::shared_ptr<const Asked> known;
+      std::shared_ptr<const CreationRequest> known;
       wrong = attempt_to([&] {
         place.emplace(files());
         if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
@@ -180,20 +184,21 @@ int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp,
         name = path;
         entrance.emplace();
       });
-      // What is wrong is told in words, before anything is made.
-      if (!wrong && ask) attempt_to([&] { known = is_root ? ask(name) : Dataset::asked_last(); });
-      told.look(found, std::move(known));
+      // An error is told with its text before anything is made.
+      if (!wrong && ask)
+        attempt_to([&] { known = is_root ? ask(name) : Dataset::last_creation_request(); });
+      told.look(found, std::move(known), name);
     };
-    const Comm comm = make_comm(mpi, told.facts, std::cref(look));  // which takes no memory
+    const Comm comm = make_comm(mpi, told.facts, std::cref(look));  // needs no memory
     std::int64_t code = NC_NOERR;
     const auto failed = up_to_meeting(comm, [&] {
       const int root_mode = agree_before_opening(comm, path, told.found());
       if (ncidp != nullptr) *ncidp = -1;
-      Met met{std::move(wrong)};
+      PriorMeeting met{std::move(wrong)};
       met.beside = [&](Dataset& file) { return entrance->say(file); };
       if (told.is_known()) met.asked = std::move(told.asked);
-      // Takes part in what the others do if this rank has failed: nothing does so ahead of it. Ends
-      // in a meeting.
+      // It takes part in the other ranks' steps even if this rank has failed, so nothing may throw
+      // before it. It ends in a collective step.
       std::unique_ptr<Dataset> ds = make(comm, name, root_mode, std::move(met));
       follow_member(*ds, told.found());
       entrance->join(*ds);
@@ -209,15 +214,20 @@ int start_file(MPI_Comm mpi, const char* path, int mode, bool makes, int* ncidp,
 }  // namespace
 
 Dataset& dataset(int ncid) {
-  if (Dataset* ds = files().find(ncid)) return *ds;
+  Dataset* const ds = files().find(ncid);
+  if (ds && !ds->is_closed()) return *ds;
+  if (ds) throw Error(Errc::ebadid, ds->path() + " was closed as the program ended");
   throw Error(Errc::ebadid, std::to_string(ncid) + " is not the ID of an open file");
 }
 
 std::vector<int> open_files() { return files().ids(); }
 
 std::unique_ptr<Dataset> remove_file(int ncid) {
-  dataset(ncid);
-  return files().remove(ncid);
+  const auto wrong = attempt_to([&] { dataset(ncid); });
+  std::unique_ptr<Dataset> file;
+  if (files().find(ncid)) file = files().remove(ncid);
+  if (wrong) throw *wrong;
+  return file;
 }
 
 const Variable& variable_of(const Dataset& ds, int varid) {
@@ -248,11 +258,11 @@ using namespace forebay::pnetcdf;
 
 int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int* ncidp) {
   const auto ask = [&](const std::string& name) {
-    return Dataset::ask_to_create(name, version_of(cmode), (cmode & NC_NOCLOBBER) != 0,
-                                  hints_of(info));
+    return Dataset::creation_request(name, version_of(cmode), (cmode & NC_NOCLOBBER) != 0,
+                                     hints_of(info));
   };
   return start_file(comm, path, cmode, (cmode & NC_NOCLOBBER) == 0, ncidp, NC_EMULTIDEFINE_CMODE,
-                    ask, [&](const Comm& c, const std::string& name, int mode, Met met) {
+                    ask, [&](const Comm& c, const std::string& name, int mode, PriorMeeting met) {
                       int version = 0;
                       HintMap hints;
                       const auto take = [&] {
@@ -267,7 +277,7 @@ int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int*
 
 int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* ncidp) {
   return start_file(comm, path, omode, false, ncidp, NC_EMULTIDEFINE_OMODE, {},
-                    [&](const Comm& c, const std::string& name, int mode, Met met) {
+                    [&](const Comm& c, const std::string& name, int mode, PriorMeeting met) {
                       HintMap hints;
                       attempt_into(met.failed, [&] {
                         if (mode & (NC_DISKLESS | NC_MMAP))
@@ -279,8 +289,7 @@ int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* n
                     });
 }
 
-// The ID is free afterwards whatever happens: there is nothing left that a second attempt could
-// close.
+// The ID is free afterwards in any case, because a second attempt would have nothing to close.
 int ncmpi_close(int ncid) {
   return guard([&] { close_file(remove_file(ncid)); });
 }
@@ -323,7 +332,7 @@ int ncmpi_sync(int ncid) {
 int ncmpi_flush(int ncid) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    if (!ds.in_define_mode()) ds.flush();  // in define mode there is nothing to flush
+    if (!ds.in_define_mode()) ds.flush();  // nothing is staged in define mode
   });
 }
 

@@ -10,10 +10,10 @@
 
 namespace forebay::pnetcdf {
 
-/// The IDs of all open files, in increasing order.
+/// Returns the IDs of all open files, in increasing order.
 std::vector<int> open_files();
 
-/// Takes an open file out of the table; its ID is free. Errc::ebadid.
+/// Takes an open file out of the table and frees its ID. Errc::ebadid.
 std::unique_ptr<Dataset> remove_file(int ncid);
 
 HintMap hints_of(MPI_Info info);

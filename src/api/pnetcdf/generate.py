@@ -16,7 +16,7 @@ import sys
 
 import table
 
-# Which groups of stubs go into which source file, so that they compile side by side.
+# The source file of each group of stubs. Several files compile at the same time.
 PARTS = {
     "attributes": ("put_att", "get_att"),
     "blocking": ("put_var", "get_var"),
@@ -79,7 +79,7 @@ def header(template, out):
 def stubs(directory):
     left = set(f.name for f in table.stub_functions())
     for part, groups in PARTS.items():
-        out = ['// Generated from table.py.\n#include "api/pnetcdf/calls.h"\n\nusing namespace '
+        out = ['// Generated from table.py.\n#include "api/pnetcdf/typed_calls.h"\n\nusing namespace '
                "forebay::pnetcdf;\n"]
         for f in table.stub_functions():
             if f.group.startswith(groups):
@@ -155,7 +155,7 @@ def calls(out):
         assert element in types or not element, f.name
         line = (f'{{"{f.name}", "{verb}", "{kind}", "{element}", {str(collective).lower()}, '
                 f'[](Arguments& a) {{ return {call(f)}; }}}},')
-        # The tests of the peer have this list, too.
+        # The peer library's tests use this list, too.
         own = kind.startswith("decom")
         lines += ["#ifdef FOREBAY_HAS_DECOMPOSITIONS", line, "#endif"] if own else [line]
     write(out, "\n".join(lines) + "\n")

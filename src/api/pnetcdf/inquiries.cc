@@ -1,4 +1,4 @@
-// What a file is and holds.
+// Inquiries about what a file is and holds.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -8,7 +8,7 @@
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "array/names.h"
-#include "bundle/open_bundles.h"
+#include "bundles/open_bundles.h"
 #include "comm/mpi.h"
 #include "dataset/probe.h"
 
@@ -16,7 +16,7 @@ namespace forebay::pnetcdf {
 
 namespace {
 
-/// Results go only where the caller has room for them.
+/// Stores a result if the caller has room for it.
 template <typename To, typename From>
 void give(To* to, From value) {
   if (to != nullptr) *to = static_cast<To>(value);
@@ -26,7 +26,7 @@ void give(char* to, const std::string& text) {
   if (to != nullptr) std::strcpy(to, text.c_str());
 }
 
-/// One fact about an open file.
+/// Returns one fact about an open file.
 template <typename To, typename Fact>
 int inquire(int ncid, To* to, Fact&& fact) noexcept {
   return guard([&] { give(to, fact(static_cast<const Dataset&>(dataset(ncid)))); });
@@ -110,8 +110,8 @@ int ncmpi_inq_file_format(const char* filename, int* formatp) {
 int ncmpi_inq_path(int ncid, int* pathlen, char* path) {
   return guard([&] {
     const Dataset& ds = dataset(ncid);
-    give(pathlen, ds.path().size());
-    give(path, ds.path());
+    give(pathlen, ds.given_path().size());
+    give(path, ds.given_path());
   });
 }
 
@@ -148,7 +148,8 @@ int ncmpi_inq_header_extent(int ncid, MPI_Offset* extent) {
   return inquire(ncid, extent, [](const Dataset& ds) { return ds.schema().header_extent; });
 }
 
-// Zeros while the first flush has not chosen a shape. Errc::einval for a variable without chunks.
+// The shape is all zeros until the first flush chooses one. Errc::einval: the variable is not
+// chunked.
 int ncmpi_var_get_chunk(int ncid, int varid, MPI_Offset* shape) {
   return guard([&] {
     const Variable& var = variable_of(dataset(ncid), varid);
@@ -159,8 +160,8 @@ int ncmpi_var_get_chunk(int ncid, int varid, MPI_Offset* shape) {
   });
 }
 
-// The pipeline in canonical form, with a NUL; "none" for variables without one. *lenp: bytes
-// without the NUL. Either pointer may be NULL.
+// Returns the pipeline in canonical form, with a NUL; "none" without one. *lenp: bytes without the
+// NUL. Either pointer may be NULL.
 int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset* lenp, char* pipeline) {
   return guard([&] {
     const Variable& var = variable_of(dataset(ncid), varid);
@@ -170,8 +171,9 @@ int ncmpi_var_get_filter(int ncid, int varid, MPI_Offset* lenp, char* pipeline) 
   });
 }
 
-// How many coarser levels a variable has, and how long its dimensions are at one of them; level 0
-// is all of it. Either pointer may be NULL. Errc::einval for a level that it does not have.
+// Returns the number of coarser levels of a variable, and the lengths of its dimensions at one
+// level; level 0 is the whole variable. Either pointer may be NULL. Errc::einval: it has no such
+// level.
 int ncmpi_inq_var_levels(int ncid, int varid, int level, int* nlevelsp, MPI_Offset* shape) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
@@ -187,14 +189,14 @@ int ncmpi_inq_var_levels(int ncid, int varid, int level, int* nlevelsp, MPI_Offs
   });
 }
 
-// Maps that variables of the file were defined by, and those of this session.
+// Counts the maps by which variables of the file were defined, and those of this session.
 int ncmpi_inq_ndecoms(int ncid, int* ndecomsp) {
   return inquire(ncid, ndecomsp,
                  [](const Dataset& ds) { return ds.schema().decompositions.size(); });
 }
 
-// This rank's number of pieces, and of elements, are asked for only if there is room for them: on
-// other ranks than those that defined the map, they are Errc::einval.
+// This rank's numbers of pieces and elements are looked up only if wanted. They are Errc::einval if
+// another number of ranks defined the map.
 int ncmpi_inq_decom(int ncid, int decomid, int* ndimsp, int* dimidsp, int* nranksp, int* nreqsp,
                     MPI_Offset* nelemsp) {
   return guard([&] {
@@ -210,7 +212,7 @@ int ncmpi_inq_decom(int ncid, int decomid, int* ndimsp, int* dimidsp, int* nrank
   });
 }
 
-// -1 for a variable that was not defined by a map.
+// -1: the variable was not defined by a map.
 int ncmpi_inq_var_decom(int ncid, int varid, int* decomidp) {
   return guard([&] { give(decomidp, variable_of(dataset(ncid), varid).decomposition); });
 }
@@ -285,7 +287,7 @@ int ncmpi_inq_varid(int ncid, const char* name, int* varidp) {
   });
 }
 
-// For NC_GLOBAL only the number of attributes makes sense.
+// For NC_GLOBAL only the number of attributes can be asked.
 int ncmpi_inq_var(int ncid, int varid, char* name, nc_type* xtypep, int* ndimsp, int* dimidsp,
                   int* nattsp) {
   return guard([&] {

@@ -1,10 +1,10 @@
-// The generated C header, with its functions visible outside the library, and the guard that every
-// one of them runs under.
+// The generated C header, with its functions visible outside the library, and the checks that they
+// share.
 #pragma once
 
 #include <mpi.h>
 
-// The library hides its symbols by default; a definition takes over what its declaration says.
+// The library hides its symbols by default; a definition has the visibility of its declaration.
 #pragma GCC visibility push(default)
 #include <pnetcdf.h>
 #pragma GCC visibility pop
@@ -17,9 +17,9 @@
 
 namespace forebay::pnetcdf {
 
-/// Before a collective call does anything: `check` throws for what is wrong with this rank's
-/// arguments, in PnetCDF's order, and returns those that all ranks must have alike. In safe mode
-/// all ranks get the code of either; without it ranks may differ, and rank 0's definitions count.
+/// Runs before a collective call does anything. `check` throws this rank's argument errors in
+/// PnetCDF's order, and returns the arguments that all ranks must have alike. In safe mode all
+/// ranks get the code of either; without it ranks may differ, and rank 0's definitions count.
 template <typename F>
 void check_call(Dataset& ds, const char* function, F&& check) {
   SharedArguments arguments;
@@ -27,13 +27,13 @@ void check_call(Dataset& ds, const char* function, F&& check) {
   ds.agree_on_call(function, mine, arguments);
 }
 
-/// The dataset behind an ID. Errc::ebadid.
+/// Returns the dataset of an ID. Errc::ebadid.
 Dataset& dataset(int ncid);
 
-/// A variable. Errc::eglobal for NC_GLOBAL, Errc::enotvar.
+/// Returns a variable. Errc::eglobal for NC_GLOBAL, Errc::enotvar.
 const Variable& variable_of(const Dataset& ds, int varid);
 
-/// A name passed by the caller: Errc::ebadname for null or empty, Errc::emaxname.
+/// Returns a name from the caller. Errc::ebadname: null or empty; Errc::emaxname.
 std::string name_argument(const char* name);
 
 /// Errc::eperm.

@@ -22,7 +22,7 @@ Which which_of(int count) {
   }
 }
 
-/// The lists of a wait or cancel; empty unless requests are listed.
+/// The lists of a wait or cancel. They are empty unless requests are listed.
 struct Lists {
   std::span<int> ids, statuses;
 

@@ -33,7 +33,7 @@ def feature_word(option, value):
     return words[value]
 
 
-# -- error codes: name, value, PnetCDF's text for it, which programs compare -----------------------------
+# -- error codes: name, value, and PnetCDF's text, which programs compare ------------------------------
 
 NETCDF_ERRORS = [
     ("NC_EBADID", -33, "NetCDF: Not a valid ID"),

@@ -1,5 +1,5 @@
-// put, get, mput, mget, iput, iget, bput: modes, collective behaviour, and handing over to the
-// engine.
+// put, get, mput, mget, iput, iget, bput: checks modes, keeps collective calls collective, and
+// hands requests to the engine.
 #include <optional>
 
 #include "api/pnetcdf/access.h"
@@ -8,7 +8,8 @@ namespace forebay::pnetcdf {
 
 namespace {
 
-/// Errors of one rank's arguments, out of memory among them, for the engine to take along.
+/// Returns an error in one rank's arguments, lack of memory included, for the engine to carry
+/// along.
 template <typename F>
 std::optional<Error> error_of(F&& f) {
   try {
@@ -37,7 +38,7 @@ Buffer buffer_at(const Buffers& b, int i) {
           .type = b.types == nullptr ? MPI_DATATYPE_NULL : b.types[i]};
 }
 
-/// An empty request matters only where it makes records.
+/// Keeps an empty request only if it creates records.
 void add(std::vector<Request>& requests, Request&& request) {
   if (request.elements > 0 || (request.write && request.last_record > 0)) {
     requests.push_back(std::move(request));
@@ -63,7 +64,7 @@ int transfer(Direction direction, Coordination coordination, int ncid, int varid
   return guard([&] {
     Dataset& ds = dataset(ncid);
     check_mode(ds, direction, coordination);
-    // Coarser levels are those of what is in the file.
+    // Coarser levels exist only for data in the file.
     if (selection.level && coordination == collective) ds.flush();
     std::vector<Request> requests;
     auto mine = error_of([&] {
@@ -73,7 +74,7 @@ int transfer(Direction direction, Coordination coordination, int ncid, int varid
         }
         return;
       }
-      const bool queued = coordination == independent;  // where a bufcount of 0 means nothing to do
+      const bool queued = coordination == independent;  // then a bufcount of 0 means nothing to do
       add(requests, make_request(ds, varid, direction, selection, buffer, queued));
     });
     run(ds, coordination, requests, std::move(mine));
@@ -103,22 +104,22 @@ int transfer_each(Direction direction, Coordination coordination, int ncid, int 
 
 int post(Verb verb, int ncid, int varid, const Selection& selection, const Buffer& buffer,
          int* request) noexcept {
-  return guard([&]() -> int {
+  return guard([&] {
     Dataset& ds = dataset(ncid);
     if (request != nullptr) *request = NC_REQ_NULL;
     const Direction direction = verb == iget ? get : put;
     if (direction == put) check_writable(ds);
     if (verb == bput) {
       check_variable(ds, varid, buffer.native);
-      static_cast<void>(ds.buffer_size());  // throws where no buffer is attached
+      static_cast<void>(ds.buffer_size());  // throws if no buffer is attached
     }
     Request made = make_request(ds, varid, direction, selection, buffer, true);
-    if (made.elements == 0) return NC_NOERR;
+    if (made.elements == 0) return;
     made.buffered = verb == bput;
-    Errc deferred = Errc::ok;
+    std::optional<Error> deferred;
     const int id = ds.post(std::move(made), &deferred);
     if (request != nullptr) *request = id;
-    return to_int(deferred);
+    if (deferred) throw *deferred;
   });
 }
 
@@ -126,8 +127,8 @@ int post(Verb verb, int ncid, int varid, const Selection& selection, const Buffe
 
 using namespace forebay::pnetcdf;
 
-// start and count are those of the level, whose dimensions are as long as ncmpi_inq_var_levels
-// says. What other ranks have written is there once it is in the file: behind a collective call.
+// start and count belong to the level, whose lengths ncmpi_inq_var_levels returns. Data of other
+// ranks is included once it is in the file, as after a collective call.
 int ncmpi_get_vara_level(int ncid, int varid, int level, const MPI_Offset* start,
                          const MPI_Offset* count, void* buf, MPI_Offset bufcount,
                          MPI_Datatype buftype) {

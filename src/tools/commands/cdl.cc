@@ -15,7 +15,7 @@
 namespace forebay::tools {
 namespace {
 
-constexpr Count block_bytes = 4 << 20;
+constexpr Count cdl_block_bytes = 4 << 20;
 constexpr std::size_t line_length = 78;
 
 std::string real(double value, int digits, const char* suffix) {
@@ -24,7 +24,7 @@ std::string real(double value, int digits, const char* suffix) {
   return fmt::format("{:.{}g}", value, digits);
 }
 
-// Attributes show by a point that they are no integers: "1.", "1.e+30".
+// A point marks attributes that are not integers: "1.", "1.e+30".
 std::string with_point(std::string text) {
   if (text.find_first_of(".Nn") != std::string::npos) return text;
   const std::size_t exponent = text.find('e');
@@ -77,7 +77,7 @@ std::string escaped(unsigned char c) {
   return std::string(1, static_cast<char>(c));
 }
 
-// Text is handed over piece by piece: lines are broken before a piece that would not fit.
+// Prints pieces of text. Breaks the line before a piece that does not fit.
 class Lines {
  public:
   explicit Lines(std::FILE* out) : out_(out) {}
@@ -89,7 +89,7 @@ class Lines {
     if (column_ + piece.size() > line_length && piece.size() > 2) raw("\n    ");
     raw(piece);
   }
-  // As it is, newlines too.
+  // Prints text unchanged, newlines included.
   void raw(const std::string& text) {
     const std::size_t newline = text.rfind('\n');
     column_ = newline == std::string::npos ? column_ + text.size() : text.size() - newline - 1;
@@ -107,8 +107,8 @@ class Lines {
   std::size_t column_ = 0;
 };
 
-// Elements of rows along the last dimension, one after another as they are read. What an unlimited
-// dimension holds that is not the first is put in braces.
+// Prints elements in rows along the last dimension, as they are read. Braces surround the elements
+// of an unlimited dimension that is not the first.
 class Rows {
  public:
   Rows(const Source& source, VarId id, const std::vector<Count>& shape, Lines& lines)
@@ -143,11 +143,11 @@ class Rows {
  private:
   Count length_, all_, next_ = 0;
   bool flat_;
-  std::vector<Count> braced_;  // elements within each pair of braces
+  std::vector<Count> braced_;  // elements in each pair of braces
   Lines& lines_;
 };
 
-// A row of characters, without the NULs at its end.
+// Prints a row of characters without its trailing NULs.
 void put_text(Lines& lines, std::string row) {
   row.erase(row.find_last_not_of('\0') + 1);
   std::string text = "\"";
@@ -159,7 +159,8 @@ void put_text(Lines& lines, std::string row) {
   lines.raw(text + "\"");
 }
 
-// Where a value is shown as "_". Bytes have every value for use, unless a fill value is given.
+// Returns the value that is shown as "_". Bytes have none unless a fill value is given, since all
+// their values are in use.
 std::vector<std::byte> shown_fill(const Variable& var) {
   const auto width = static_cast<std::size_t>(size_of(var.type));
   if (own_fill_value(var, var.type) == nullptr && width == 1) return {};
@@ -182,7 +183,7 @@ bool is_fill(const Variable& var, const std::vector<std::byte>& fill, const std:
 void print_numbers(const Source& source, VarId id, Lines& lines) {
   const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
   const std::vector<Count> shape = source.shape(id);
-  const Blocks blocks(var, shape, block_bytes, true);
+  const Blocks blocks(var, shape, cdl_block_bytes, true);
   const auto width = static_cast<std::size_t>(size_of(var.type));
   const std::vector<std::byte> fill = shown_fill(var);
   Rows rows(source, id, shape, lines);
@@ -202,7 +203,7 @@ void print_characters(const Source& source, VarId id, Lines& lines) {
   const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
   const std::vector<Count> shape = source.shape(id);
   const Count length = shape.empty() ? 1 : shape.back();
-  const Blocks blocks(var, shape, block_bytes, true);
+  const Blocks blocks(var, shape, cdl_block_bytes, true);
   Count left = whole(shape).elements();
   std::string values, row;
   for (Count b = 0; b < blocks.size(); ++b) {

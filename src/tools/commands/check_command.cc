@@ -1,39 +1,26 @@
-// forebay check: whether a file is as it was written, and what can be read if it is not.
+// forebay check: checks that a file is as it was written, and says what can be read if it is not.
 #include <fmt/format.h>
 
 #include <cstdio>
 
 #include "base/error.h"
 #include "base/text_table.h"
-#include "files/bp_source.h"
 #include "files/file_check.h"
-#include "files/hdf5/log_report.h"
-#include "files/hdf5/source.h"
 #include "method/method_values.h"
 #include "tools/commands.h"
+#include "tools/format_commands.h"
 #include "tools/json.h"
+#include "tools/leftovers.h"
 #include "tools/progress.h"
-#include "tools/staged_note.h"
 
 namespace forebay::tools {
 namespace {
-
-const char* name_of(CheckStatus status) {
-  switch (status) {
-    case CheckStatus::good:
-      return "ok";
-    case CheckStatus::damaged:
-      return "damaged";
-    default:
-      return "unreadable";
-  }
-}
 
 const std::string& name_in(const FileCheck& check, VarId var) {
   return check.names[static_cast<std::size_t>(var)];
 }
 
-// "chunk 17 of T, T[2, 0:180, 360:720]"
+// Returns "chunk 17 of T, T[2, 0:180, 360:720]".
 std::string place_of(const FileCheck& check, const Damage& damage) {
   if (!damage.var) return {};
   const std::string name = printable(name_in(check, *damage.var));
@@ -51,7 +38,7 @@ std::string place_of(const FileCheck& check, const Damage& damage) {
   return fmt::format("chunk {} of {}, {}[{}]", *damage.chunk, name, name, box);
 }
 
-// Names, as many as people read.
+// Lists the first names, and how many more there are.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most = 12;
   std::string text;
@@ -80,7 +67,7 @@ std::string readable_text(const FileCheck& check) {
   return text;
 }
 
-// What was looked into of data files: their index says where slabs lie, and of whose elements.
+// Says what was verified of data files. Their index says where slabs lie, and for which elements.
 std::string data_files_text(const FileCheck& check) {
   return fmt::format("  verified {}: state, roots, {} of {}, {} of {}\n",
                      counted(check.data_files, "data file"), counted(check.maps, "map"),
@@ -187,106 +174,14 @@ int exit_code(CheckStatus status) {
   }
 }
 
-// An HDF5 file: its checksums are HDF5's, of metadata and, where a dataset has the filter, of
-// chunks; those of a log are verified too.
-struct Hdf5Check {
-  CheckStatus status = CheckStatus::good;
-  Count datasets = 0, bytes = 0;
-  std::vector<std::string> faults;
-  std::optional<Hdf5LogCheck> log;
-};
-
-Hdf5Check check_hdf5_file(const std::string& path, bool values) {
-  Hdf5Check check;
-  try {
-    {
-      Progress line(path);
-      check.log =
-          check_hdf5_log(path, [&](Count done, Count all) { line.tell("check", done, all); });
-    }
-    if (check.log) check.faults = check.log->faults;
-    // Where the log is damaged, values would only say it again.
-    const bool read = values && check.faults.empty();
-    const auto found = check_hdf5(path, read, check.datasets, check.bytes);
-    check.faults.insert(check.faults.end(), found.begin(), found.end());
-    if (!check.faults.empty()) check.status = CheckStatus::damaged;
-  } catch (const Error& error) {
-    check.status = CheckStatus::unreadable;
-    check.faults = {error.what()};
-  }
-  return check;
-}
-
-std::string hdf5_check_text(const std::string& path, const Hdf5Check& check, bool values) {
-  std::string text = printable(path) + ": " + name_of(check.status) + "\n";
-  for (const std::string& fault : check.faults) text += "  " + fault + "\n";
-  if (check.status == CheckStatus::unreadable) return text;
-  if (check.log) {
-    const LogCheck& log = check.log->check;
-    text += fmt::format("  log: verified {} of data, {}, {}, {}, {}\n", friendly_size(log.bytes),
-                        grouped(log.entries) + (log.entries == 1 ? " entry" : " entries"),
-                        counted(log.sections, "section"), counted(log.patterns, "selection"),
-                        counted(log.lists, "list") + " of the index");
-  }
-  return text + fmt::format("  HDF5: opened {}, {}\n", counted(check.datasets, "dataset"),
-                            values ? "read " + friendly_size(check.bytes) + " of values"
-                                   : "values not read (--decode reads them)");
-}
-
-Json hdf5_check_json(const std::string& path, const Hdf5Check& check, bool values) {
-  Json json = {{"path", path}, {"status", name_of(check.status)}, {"format", "HDF5"}};
-  json["damages"] = check.faults;
-  json["datasets"] = check.datasets;
-  json["verified"] = {{"bytes", check.bytes}, {"decoded", values}};
-  if (check.log) {
-    const LogCheck& log = check.log->check;
-    json["verified"]["log"] = {{"bytes", log.bytes},
-                               {"entries", log.entries},
-                               {"sections", log.sections},
-                               {"selections", log.patterns},
-                               {"lists", log.lists}};
-  }
-  return json;
-}
-
-// A BP file, as text and as JSON.
-CheckStatus check_bp_file(const std::string& path, bool values, Json& json, std::string& text) {
-  CheckStatus status = CheckStatus::good;
-  BpCheck check;
-  try {
-    check = check_bp(path, values);
-    if (!check.faults.empty()) status = CheckStatus::damaged;
-  } catch (const Error& error) {
-    status = CheckStatus::unreadable;
-    check.faults = {error.what()};
-  }
-  json = {{"path", path}, {"status", name_of(status)}, {"format", check.format}};
-  json["damages"] = check.faults;
-  json["notes"] = check.notes;
-  json["verified"] = {{"steps", check.steps},
-                      {"variables", check.variables},
-                      {"blocks", check.blocks},
-                      {"bytes", check.bytes},
-                      {"decoded", values}};
-  text = printable(path) + ": " + name_of(status) + "\n";
-  for (const std::string& fault : check.faults) text += "  " + printable(fault) + "\n";
-  if (status == CheckStatus::unreadable) return status;
-  for (const std::string& note : check.notes) text += "  note: " + printable(note) + "\n";
-  text += fmt::format("  {}: {}, {}, {}; {}\n", check.format, counted(check.steps, "step"),
-                      counted(check.variables, "variable"), counted(check.blocks, "block"),
-                      values ? "read " + friendly_size(check.bytes) + " of values"
-                             : "values not read (--decode reads them)");
-  return status;
-}
-
 }  // namespace
 
-void add_check_command(CLI::App& app, int& status) {
-  struct Options {
+static void add_check_command(CLI::App& app, int& status) {
+  struct CheckCommandOptions {
     std::vector<std::string> paths;
     bool decode = false, json = false;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckCommandOptions>();
   Command command(app, "check",
                   "Verify the header, the chunk index and the checksum of every chunk of files");
   command.add_option("FILE", options->paths, "netCDF files of any format, BP files, or HDF5 files")
@@ -306,22 +201,12 @@ void add_check_command(CLI::App& app, int& status) {
     status = exit_done;
     Json files = Json::array();
     for (const std::string& path : options->paths) {
-      tell_staged_writes(path);
-      if (is_hdf5_file(path)) {
-        const Hdf5Check check = check_hdf5_file(path, options->decode);
+      tell_notes(path);
+      const CommandsEntry* const format = format_commands_of(path);
+      if (format != nullptr && format->check != nullptr) {
+        FormatCheck check = format->check(path, options->decode);
         status = std::max(status, exit_code(check.status));
-        if (options->json) {
-          files.push_back(hdf5_check_json(path, check, options->decode));
-        } else {
-          fmt::print("{}", hdf5_check_text(path, check, options->decode));
-        }
-        continue;
-      }
-      if (is_bp(path)) {
-        Json json;
-        std::string text;
-        status = std::max(status, exit_code(check_bp_file(path, options->decode, json, text)));
-        options->json ? files.push_back(std::move(json)) : fmt::print("{}", text);
+        options->json ? files.push_back(std::move(check.json)) : fmt::print("{}", check.text);
         continue;
       }
       FileCheck check;
@@ -346,5 +231,7 @@ void add_check_command(CLI::App& app, int& status) {
     }
   });
 }
+
+extern const CommandEntry check_command{3, add_check_command};
 
 }  // namespace forebay::tools

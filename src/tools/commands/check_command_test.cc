@@ -1,4 +1,4 @@
-// forebay info and forebay check on files with chunks, whole and damaged, and on others.
+// forebay info and forebay check on files with chunks, undamaged and damaged, and on others.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 #include "tools/commands.h"
 
 namespace forebay::tools {
-namespace {
+namespace check_command_test {
 
 // T(t, x) float, 3 records of 2,000 in chunks of one record and 1,000, shuffle and zstd; m(x) byte.
 class CheckCommandTest : public ::testing::Test {
@@ -124,7 +124,7 @@ TEST_F(CheckCommandTest, what_is_verified_of_decomposed_variables_is_said) {
   auto ds = Dataset::create(Comm(), path, 5, false, {{"layout", "decomposed"}});
   const DimId x = ds->def_dim("x", 2000);
   ds->def_var("a", Type::float32, std::array{x});
-  // A map that defined a variable is no slab of it.
+  // A map that defines a variable is not a slab of it.
   const Count start = 0, count = 2000;
   const Count *const starts = &start, *const counts = &count;
   ds->def_decomposition(ds->make_decomposition(std::array{x}, {1, &starts, &counts}));
@@ -228,5 +228,27 @@ TEST_F(CheckCommandTest, a_file_without_chunks_is_as_long_as_its_header_says) {
       << text;
 }
 
-}  // namespace
+TEST_F(CheckCommandTest, a_variable_that_was_never_written_is_no_damage) {
+  auto ds = Dataset::create(Comm(), path_, 2, false, {});
+  const DimId x = ds->def_dim("x", 3);
+  const VarId v = ds->def_var("v", Type::int16, std::array{x});
+  ds->def_var("last", Type::float64, std::array{x});
+  ds->enddef();
+  std::vector<std::int16_t> values(3, 3);
+  put(*ds, v, {{0}, {3}, {}}, Type::int16, values.data());
+  ds->close();
+  // Like a file of PnetCDF: the last values are missing, and then the padding after v too.
+  std::ifstream file(path_, std::ios::binary);
+  const std::string whole = {std::istreambuf_iterator<char>(file), {}};
+  for (const std::size_t less : {24, 26}) {
+    bytes_ = whole.substr(0, whole.size() - less);
+    save();
+    const std::string text = run({"check", path_});
+    EXPECT_EQ(status_, exit_done) << text;
+    EXPECT_NE(text.find("variable last was never written, and reads as zeros"), std::string::npos)
+        << text;
+  }
+}
+
+}  // namespace check_command_test
 }  // namespace forebay::tools

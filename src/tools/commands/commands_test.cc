@@ -13,7 +13,7 @@
 #include "tools/application.h"
 
 namespace forebay::tools {
-namespace {
+namespace commands_test {
 
 // Builds a CDF-1 file field by field.
 class Bytes {
@@ -29,7 +29,7 @@ class Bytes {
     return append(bytes, 4);
   }
   Bytes& raw(const std::string& text) { return append(text.data(), text.size()); }
-  // length, characters, padding
+  // Appends length, characters, padding.
   Bytes& text(const std::string& text) {
     number(static_cast<std::int32_t>(text.size()));
     raw(text);
@@ -48,7 +48,7 @@ class Bytes {
 constexpr int dimensions = 10, variables = 11, attributes = 12, chars = 2, ints = 4, floats = 5;
 constexpr float fill = 9.9692099683868690e+36f;
 
-// time = 2 (unlimited), x = 3; int v(x) with units; float r(time, x), one value of which is fill.
+// time = 2 (unlimited), x = 3; int v(x) with units; float r(time, x) with one fill value.
 std::string sample_file() {
   Bytes file;
   file.raw("CDF\x01").number(2);
@@ -84,7 +84,7 @@ class CommandsTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   }
 
-  // What the command prints; the text of the Error that it throws.
+  // Returns what the command prints, or the text of the Error that it throws.
   std::string run(std::vector<std::string> arguments) {
     ::testing::internal::CaptureStdout();
     std::string text;
@@ -195,7 +195,7 @@ TEST_F(CommandsTest, config_refuses_mistakes) {
   EXPECT_EQ(run({"config", "none.xml"}), "none.xml: cannot be read (give the path of an XML file)");
 }
 
-// Table I of the paper has 155 for the largest of these (plan/bundle_test.cc).
+// Table I of Wang et al. 2014 has 155 for the largest of these (bundles/plan/bundle_plan_test.cc).
 TEST_F(CommandsTest, bundles_are_planned_by_every_scheme) {
   std::vector<std::string> words{"bundle", "plan",    "--ranks", "512",    "--ranks-per-node",
                                  "8",      "1201MiB", "960MiB",  "720MiB", "532MiB",
@@ -228,5 +228,5 @@ TEST_F(CommandsTest, docs_lists_every_key) {
   EXPECT_EQ(page.back(), '\n');
 }
 
-}  // namespace
+}  // namespace commands_test
 }  // namespace forebay::tools

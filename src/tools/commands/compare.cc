@@ -70,7 +70,8 @@ void compare_attributes(const std::string& owner, const AttributeList& a, const 
   }
 }
 
-// What the classic model has no word for is not compared: only whether both have it.
+// Only compares whether both files have the item, since the classic model cannot express its
+// content.
 void compare_left_out(const Source& a, const Source& b, std::vector<std::string>& found) {
   const auto only_in = [&](const Source& one, const Source& other, const char* name) {
     for (const LeftOut& item : one.left_out()) {
@@ -109,7 +110,7 @@ std::string declaration(const Schema& schema, const Variable& var) {
 
 // -- values ---------------------------------------------------------------------------------------
 
-// As exact as any element: 64-bit integers too.
+// Exact for every element type, 64-bit integers included.
 long double number(Type type, const std::byte* at) {
   if (type == Type::chr) return std::to_integer<unsigned char>(*at);
   long double value = 0;
@@ -164,7 +165,7 @@ class ValueComparison {
     }
     Count element = 0;
     for (std::size_t d = 0; d < shape.size(); ++d) element = element * shape[d] + index[d];
-    // Blocks do not come in row-major order where variables are chunked.
+    // Blocks of chunked variables do not come in row-major order.
     auto& first = result_.first;
     if (first.size() == options_.examples && (first.empty() || first.back().element < element))
       return;
@@ -210,7 +211,7 @@ class Comparer {
     return source.schema().vars[static_cast<std::size_t>(id)];
   }
 
-  // Pairs of variables of one name; the others are a difference of their own.
+  // Pairs variables of the same name. Each other variable is a difference of its own.
   void choose() {
     const Schema &a = a_.schema(), &b = b_.schema();
     std::vector<std::string> names = options_.variables;
@@ -240,7 +241,7 @@ class Comparer {
     compare_attributes(a.name, a.attributes, b.attributes, result_.header);
   }
 
-  // What both files have of a variable; nothing where values cannot be compared.
+  // Returns the shape that both files have of a variable; nothing if values cannot be compared.
   std::optional<std::vector<Count>> common(VarId x, VarId y) const {
     std::vector<Count> shape = a_.shape(x);
     const std::vector<Count> other = b_.shape(y);
@@ -270,7 +271,7 @@ class Comparer {
       difference.shape_b = b_.shape(y);
       difference.common = shape;
     }
-    const Variable& leader = a.chunking ? a : b;  // whose chunks the blocks follow
+    const Variable& leader = a.chunking ? a : b;  // blocks follow its chunks
     const Blocks blocks(leader, shape, block_bytes);
     ValueComparison values(options_, a.type, b.type, difference);
     for (Count i = 0; i < blocks.size(); ++i) {

@@ -1,4 +1,4 @@
-// Two files, compared by what they say rather than by bytes: dimensions, attributes, values.
+// Compares two files by content, not by bytes: dimensions, attributes, values.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 namespace forebay::tools {
 
 struct CompareOptions {
-  double rtol = 0, atol = 0;           ///< values a, b are alike if |a - b| <= atol + rtol · |b|
-  bool nan_differs = false;            ///< else NaN is like NaN
+  double rtol = 0, atol = 0;           ///< a and b are equal if |a - b| <= atol + rtol · |b|
+  bool nan_differs = false;            ///< else NaN equals NaN
   std::vector<std::string> variables;  ///< only these; empty: all
   bool header = true, data = true;     ///< what is compared
-  std::size_t examples = 5;            ///< differences kept a variable
-  /// Told how many bytes of how many have been compared; may be empty.
+  std::size_t examples = 5;            ///< differences to keep for each variable
+  /// Called with the bytes compared so far and their total; may be empty.
   std::function<void(Count done, Count all)> progress;
 };
 
@@ -28,14 +28,14 @@ struct Difference {
 
 struct VariableDifference {
   std::string name;
-  Count elements = 0;             ///< compared
+  Count elements = 0;             ///< elements compared
   Count differences = 0;          ///< elements that differ
-  double largest = 0;             ///< |a - b|, of numbers; infinite where one is no finite number
+  double largest = 0;             ///< |a - b| of numbers; infinite if one of them is not finite
   double largest_relative = 0;    ///< |a - b| / |b|
   std::vector<Difference> first;  ///< in row-major order
-  std::string not_compared;       ///< why values were not; empty if they were
-  std::vector<Count> shape_a, shape_b;  ///< where they are not the same
-  std::vector<Count> common;            ///< of the part that was compared then
+  std::string not_compared;       ///< why values were not compared; empty if they were
+  std::vector<Count> shape_a, shape_b;  ///< set if they differ
+  std::vector<Count> common;            ///< then the shape of the compared part
 };
 
 struct Comparison {
@@ -46,9 +46,9 @@ struct Comparison {
   bool same() const { return header.empty() && variables.empty(); }
 };
 
-/// Variables of one rank but other lengths are compared where both have elements.
+/// Variables with as many dimensions but other lengths are compared where both have elements.
 /// Memory: two blocks of 8 MiB, or a chunk of each file. Errc::enotvar for a variable that neither
-/// file has; throws what reading throws.
+/// file has. Throws what reading throws.
 Comparison compare(const Source& a, const Source& b, const CompareOptions& options);
 
 }  // namespace forebay::tools

@@ -1,5 +1,4 @@
-// forebay completion: scripts that complete commands and options in a shell, from the tree of the
-// command line.
+// forebay completion: generates scripts that complete commands and options in a shell.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -101,7 +100,7 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
   return shell == "fish" ? fish_script(app) : bash_script(app);
 }
 
-void add_completion_command(CLI::App& app, int& status) {
+static void add_completion_command(CLI::App& app, int& status) {
   Command command(app, "completion", "Print a script that completes commands in a shell");
   auto shell = std::make_shared<std::string>();
   command.add_option("SHELL", *shell, "bash, zsh or fish")
@@ -113,5 +112,7 @@ void add_completion_command(CLI::App& app, int& status) {
     status = exit_done;
   });
 }
+
+extern const CommandEntry completion_command{17, add_completion_command};
 
 }  // namespace forebay::tools

@@ -1,4 +1,4 @@
-// forebay config: checks a configuration file and shows what it would choose.
+// forebay config: checks a configuration file, and shows what it would choose.
 #include <fmt/format.h>
 
 #include "base/text_table.h"
@@ -11,20 +11,20 @@
 namespace forebay::tools {
 namespace {
 
-struct Options {
+struct ConfigOptions {
   std::string path;
   std::vector<std::string> names, variables;
   bool json = false, all = false;
 };
 
-// Which elements match, by the lines where they begin.
+// Returns the matching elements, by the lines where they begin.
 std::vector<std::string> variable_origins(const Method& method, const std::string& variable) {
   std::vector<std::string> origins;
   for (const VariableRule& rule : matching_rules(method, variable)) origins.push_back(rule.origin);
   return origins;
 }
 
-Json choice_json(const Method& method, const std::string& name, const Options& options) {
+Json choice_json(const Method& method, const std::string& name, const ConfigOptions& options) {
   Json json = {{"name", name}};
   for (const MethodKey& key : method_keys()) {
     json["method"][key.name] = {{"value", shown_method_value(method, key.name)},
@@ -40,7 +40,8 @@ Json choice_json(const Method& method, const std::string& name, const Options& o
   return json;
 }
 
-std::string choice_text(const Method& method, const std::string& name, const Options& options) {
+std::string choice_text(const Method& method, const std::string& name,
+                        const ConfigOptions& options) {
   TextTable table("lll");
   for (const MethodKey& key : method_keys()) {
     const bool chosen = method.origin.contains(key.name);
@@ -68,7 +69,7 @@ std::string file_text(const Config& config) {
                      counted(static_cast<Count>(variables), "variable element"));
 }
 
-void run(const Options& options) {
+void run_config(const ConfigOptions& options) {
   const Config config = read_config(options.path);
   Json choices = Json::array();
   if (!options.json) fmt::print("{}", file_text(config));
@@ -89,8 +90,8 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_config_command(CLI::App& app, int& status) {
-  auto options = std::make_shared<Options>();
+static void add_config_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<ConfigOptions>();
   Command command(app, "config",
                   "Check a configuration file (see FOREBAY_CONFIG) and show what it would choose");
   command.add_option("FILE", options->path, "the XML file").required();
@@ -101,9 +102,11 @@ void add_config_command(CLI::App& app, int& status) {
   command.add_flag("--all", options->all, "show keys with default values too");
   command.add_flag("--json", options->json, "print one JSON object");
   command.callback([options, &status] {
-    run(*options);
+    run_config(*options);
     status = exit_done;
   });
 }
+
+extern const CommandEntry config_command{14, add_config_command};
 
 }  // namespace forebay::tools

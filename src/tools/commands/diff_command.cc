@@ -4,18 +4,18 @@
 #include <cstdio>
 
 #include "base/text_table.h"
-#include "files/hdf5/open.h"
+#include "files/open_source.h"
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
 #include "tools/commands/compare.h"
 #include "tools/json.h"
+#include "tools/leftovers.h"
 #include "tools/progress.h"
-#include "tools/staged_note.h"
 
 namespace forebay::tools {
 namespace {
 
-struct Options {
+struct DiffOptions {
   std::string a, b;
   CompareOptions how;
   bool header_only = false, data_only = false, json = false, quiet = false;
@@ -47,7 +47,7 @@ std::string variable_text(const VariableDifference& v) {
   return text;
 }
 
-std::string result_text(const Comparison& result, const Options& options) {
+std::string result_text(const Comparison& result, const DiffOptions& options) {
   std::string text;
   if (!result.same()) {
     text += fmt::format("A: {}\nB: {}\n", printable(options.a), printable(options.b));
@@ -62,7 +62,7 @@ std::string result_text(const Comparison& result, const Options& options) {
   return fmt::format("same: {}\n", what);
 }
 
-Json result_json(const Comparison& result, const Options& options) {
+Json result_json(const Comparison& result, const DiffOptions& options) {
   Json json = {{"a", options.a},
                {"b", options.b},
                {"same", result.same()},
@@ -95,8 +95,8 @@ Json result_json(const Comparison& result, const Options& options) {
 
 }  // namespace
 
-void add_diff_command(CLI::App& app, int& status) {
-  auto options = std::make_shared<Options>();
+static void add_diff_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<DiffOptions>();
   Command command(app, "diff", "Compare two files by value, whatever their formats");
   command.add_option("A", options->a, "a netCDF file of any format, a BP file, or an HDF5 file")
       .required();
@@ -128,7 +128,7 @@ void add_diff_command(CLI::App& app, int& status) {
   command.callback([options, &status] {
     options->how.header = !options->data_only;
     options->how.data = !options->header_only;
-    for (const std::string& path : {options->a, options->b}) tell_staged_writes(path);
+    for (const std::string& path : {options->a, options->b}) tell_notes(path);
     const auto a = open_source(options->a), b = open_source(options->b);
     for (Source* file : {a.get(), b.get()}) {
       const Count missing = file->zero_beyond_end();
@@ -153,5 +153,7 @@ void add_diff_command(CLI::App& app, int& status) {
     status = result.same() ? exit_done : exit_different;
   });
 }
+
+extern const CommandEntry diff_command{5, add_diff_command};
 
 }  // namespace forebay::tools

@@ -1,4 +1,4 @@
-// forebay dump: header and values of a file as CDL, as ncdump prints them.
+// forebay dump: prints header and values of a file as CDL, like ncdump.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,19 +6,19 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
-#include "files/hdf5/open.h"
+#include "files/open_source.h"
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
 #include "tools/commands/cdl.h"
 #include "tools/json.h"
-#include "tools/staged_note.h"
+#include "tools/leftovers.h"
 
 namespace forebay::tools {
 namespace {
 
 constexpr Count json_most_bytes = 1 << 30;
 
-struct Options {
+struct DumpOptions {
   std::string path;
   std::vector<std::string> variables;
   bool header = false, cdl = false, json = false;
@@ -47,7 +47,7 @@ void print_data(const Source& source, const std::vector<VarId>& ids, const std::
       print_cdl_data(source, id, stdout, indent);
 }
 
-// A group with all that is in it, indented by its depth.
+// Prints a group with its content, indented by its depth.
 void print_group(const Source& source, const std::string& path, const std::vector<VarId>& ids,
                  bool with_data, const std::string& indent) {
   const std::string name = cdl_name(cdl_name_in_group(path)), inner = indent + "  ";
@@ -66,7 +66,7 @@ void print_cdl(const Source& source, const std::vector<VarId>& ids, bool with_da
   fmt::print("}}\n");
 }
 
-// Values as a flat list; JSON has no NaN, so numbers that are none are words.
+// Returns values as a flat list. JSON has no NaN, so values that are not numbers are words.
 Json values_json(const Source& source, VarId id) {
   const Variable& var = source.schema().vars[static_cast<std::size_t>(id)];
   const Subarray all = whole(source.shape(id));
@@ -102,8 +102,8 @@ Json dump_json(const Source& source, const std::vector<VarId>& ids, bool with_da
 
 }  // namespace
 
-void add_dump_command(CLI::App& app, int& status) {
-  auto options = std::make_shared<Options>();
+static void add_dump_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<DumpOptions>();
   Command command(app, "dump", "Print header and values of a file as text");
   command
       .add_option("FILE", options->path, "a netCDF file of any format, a BP file, or an HDF5 file")
@@ -118,7 +118,7 @@ void add_dump_command(CLI::App& app, int& status) {
       "few MiB. Strings, compound types and the like of HDF5 files are left out and told on "
       "standard error. As JSON, values are flat lists in row-major order.");
   command.callback([options, &status] {
-    tell_staged_writes(options->path);
+    tell_notes(options->path);
     const auto source = open_source(options->path);
     const std::vector<VarId> ids = chosen(*source, options->variables);
     if (options->json) {
@@ -131,5 +131,7 @@ void add_dump_command(CLI::App& app, int& status) {
     status = exit_done;
   });
 }
+
+extern const CommandEntry dump_command{2, add_dump_command};
 
 }  // namespace forebay::tools

@@ -13,15 +13,15 @@
 
 #include "base/error.h"
 #include "dataset/dataset.h"
-#include "dataset/group_file.h"
 #include "files/references.h"
 #include "files/source.h"
+#include "groups/records/group_file.h"
 #include "tools/application.h"
 #include "tools/commands.h"
 #include "tools/progress.h"
 
 namespace forebay::tools {
-namespace {
+namespace files_commands_test {
 
 namespace fs = std::filesystem;
 
@@ -36,7 +36,7 @@ class FilesCommandsTest : public ::testing::Test {
 
   std::string at(const std::string& name) const { return folder_ + "/" + name; }
 
-  // T(t, y, x) float, 3 records, one NaN; P(y, x) double with _FillValue; n scalar.
+  // Writes T(t, y, x) float, 3 records, one NaN; P(y, x) double with _FillValue; n scalar.
   static void write(const std::string& path, double change, const std::string& layout) {
     HintMap hints{{"layout", layout}};
     if (layout == "chunked") hints["codec"] = "shuffle,zstd:3";
@@ -77,7 +77,7 @@ class FilesCommandsTest : public ::testing::Test {
     ds.execute(accesses, true);
   }
 
-  // What the command prints on both streams; the text of the Error that it throws.
+  // Returns what the command prints to both streams, or the text of the Error that it throws.
   std::string run(std::vector<std::string> arguments) {
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
@@ -164,7 +164,7 @@ TEST_F(FilesCommandsTest, steps_that_cannot_be_searched_are_told) {
   EXPECT_NE(json.find("\"unread_steps\": 1"), std::string::npos) << json;
 }
 
-// The output has one value for each element, whatever there was.
+// The output has one value for each element, whether the blocks overlap or leave it out.
 TEST_F(FilesCommandsTest, converting_tells_of_blocks_that_overlap_and_of_holes) {
   GroupDefinition group = define_group("g", "C");
   define_variable(
@@ -244,6 +244,31 @@ TEST_F(FilesCommandsTest, convert_replaces_only_when_told) {
             std::string::npos);
 }
 
+// Run scripts replace outputs by links to a disk with more space.
+TEST_F(FilesCommandsTest, outputs_are_written_through_links) {
+  for (const std::string to : {"netcdf", "zarr"}) {
+    fs::create_directory(at("disk"));
+    fs::create_symlink("disk/" + to, at("link"));
+    run({"convert", at("a.nc"), at("link"), "--to", to});  // the link's target does not exist yet
+    EXPECT_EQ(status_, exit_done);
+    EXPECT_TRUE(fs::is_symlink(at("link")) && fs::exists(at("disk/" + to)));
+    if (to == "netcdf") fs::permissions(at("disk/netcdf"), fs::perms::owner_read);
+    run({"convert", at("a.nc"), at("link"), "--to", to, "-f"});
+    EXPECT_EQ(status_, exit_done);
+    EXPECT_TRUE(fs::is_symlink(at("link")));
+    if (to == "netcdf") {
+      EXPECT_EQ(run({"diff", at("a.nc"), at("disk/netcdf")}), "same: 3 variables, 6,001 values\n");
+      EXPECT_EQ(fs::status(at("disk/netcdf")).permissions(), fs::perms::owner_read);
+    }
+    EXPECT_EQ(std::distance(fs::directory_iterator(at("disk")), fs::directory_iterator()), 1);
+    fs::remove(at("link"));
+    fs::remove_all(at("disk"));
+  }
+  fs::create_symlink("refs.json", at("link"));
+  run({"refs", at("a.nc"), "-o", at("link")});
+  EXPECT_TRUE(fs::is_symlink(at("link")) && fs::is_regular_file(at("refs.json")));
+}
+
 TEST_F(FilesCommandsTest, diff_names_what_differs) {
   write(at("c.nc"), 0.5, "chunked");
   const std::string text = run({"diff", at("a.nc"), at("c.nc")});
@@ -298,7 +323,7 @@ TEST_F(FilesCommandsTest, diff_reads_variables_that_were_never_written) {
   };
   write(at("short.nc"), 0);
   write(at("long.nc"), 0);
-  // As PnetCDF leaves it: the header, and not one value.
+  // Like a file of PnetCDF that has only a header, and no values.
   fs::resize_file(at("short.nc"), 300);
   std::string text = run({"diff", at("short.nc"), at("long.nc")});
   EXPECT_EQ(status_, exit_done);
@@ -403,5 +428,5 @@ TEST(Progress, tells_rate_and_remaining_time) {
   EXPECT_EQ(Progress::text("copy", 4 << 20, 4 << 20, 2), "copy: 100 %, 4 MiB of 4 MiB, 2 MiB/s");
 }
 
-}  // namespace
+}  // namespace files_commands_test
 }  // namespace forebay::tools

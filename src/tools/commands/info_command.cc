@@ -1,4 +1,4 @@
-// forebay info: what is in a file and where it lies.
+// forebay info: shows what a file has and where it lies.
 #include <fmt/format.h>
 
 #include <bit>
@@ -8,17 +8,16 @@
 
 #include "base/attempt.h"
 #include "base/text_table.h"
-#include "files/bp_source.h"
 #include "files/classic_file.h"
 #include "files/file_check.h"
-#include "files/hdf5/open.h"
+#include "files/open_source.h"
 #include "method/method_values.h"
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
 #include "tools/commands/cdl.h"
 #include "tools/commands/info_source.h"
 #include "tools/json.h"
-#include "tools/staged_note.h"
+#include "tools/leftovers.h"
 
 namespace forebay::tools {
 namespace {
@@ -34,13 +33,13 @@ const char* format_name(int version) {
   }
 }
 
-// The largest power of two that divides a byte position.
+// Returns the largest power of two that divides a byte position.
 Count alignment_of(Offset position) {
   if (position == 0) return 1;
   return Count{1} << std::min(30, std::countr_zero(static_cast<std::uint64_t>(position)));
 }
 
-// One past the last byte of data, of chunks too.
+// Returns one past the last byte of data, chunks included.
 Offset expected_size(const ClassicFile& file) {
   const Offset size = expected_size(file.schema());
   const bool here = file.chunks() != nullptr && !file.chunks()->index().apart;
@@ -51,7 +50,7 @@ bool any_chunks(const ClassicFile& file) {
   return file.chunks() != nullptr && file.schema().any_chunked();
 }
 
-// Of all records; 0 for a number of them that cannot be.
+// Returns the bytes of all records; 0 if their number is impossible.
 Count all_bytes(const Schema& schema, const Variable& var) {
   Count bytes = 0;
   if (!multiply_fits(var.inner_bytes(), var.is_record ? schema.numrecs : 1, bytes)) return 0;
@@ -78,10 +77,15 @@ const char* name_of(RootSlot::State state) {
 }
 
 Json chunking_json(const ChunkFacts& facts) {
-  Json json = {{"codec", facts.codec},        {"shape", facts.shape},
-               {"grid", facts.grid},          {"chunks", facts.chunks},
-               {"stored", facts.present},     {"raw", facts.raw},
-               {"partly", facts.partly},      {"stored_bytes", facts.stored_bytes},
+  Json json = {{"codec", facts.codec},
+               {"shape", facts.shape},
+               {"grid", facts.grid},
+               {"chunks", facts.chunks},
+               {"stored", facts.present},
+               {"raw", facts.raw},
+               {"partly", facts.partly},
+               {"masked", facts.masked},
+               {"stored_bytes", facts.stored_bytes},
                {"raw_bytes", facts.raw_bytes}};
   json["ratio"] = facts.present == 0 ? Json() : Json(ratio_of(facts.raw_bytes, facts.stored_bytes));
   json["reason"] = facts.reason;
@@ -92,12 +96,12 @@ Json chunking_json(const ChunkFacts& facts) {
 struct LevelFacts {
   int level = 0;
   std::vector<Count> shape;
-  Count stored = 0, to_read = 0;      ///< bytes: its details; those of all coarser levels, too
-  double ratio = 0;                   ///< the variable's values over what is read; 0: nothing is
-  std::optional<LevelErrors> errors;  ///< nothing where a patch is damaged
+  Count stored = 0, to_read = 0;      ///< bytes: of its details; with all coarser levels
+  double ratio = 0;                   ///< the variable's values over `to_read`; 0: nothing to read
+  std::optional<LevelErrors> errors;  ///< empty if a patch is damaged
 };
 
-/// Coarse to fine; none of a variable in no patches.
+/// Returns levels from coarse to fine; none if the variable is not in patches.
 std::vector<LevelFacts> level_facts(const ClassicFile& file, VarId id) {
   std::vector<LevelFacts> all;
   const int levels = file.levels(id);
@@ -135,7 +139,7 @@ Json levels_json(const std::vector<LevelFacts>& levels) {
   return json;
 }
 
-// All chunked variables together.
+// Returns the sums over all chunked variables.
 ChunkFacts total_of(const ClassicFile& file) {
   ChunkFacts total;
   for (std::size_t v = 0; v < file.schema().vars.size(); ++v) {
@@ -145,6 +149,7 @@ ChunkFacts total_of(const ClassicFile& file) {
     total.present += facts.present;
     total.raw += facts.raw;
     total.partly += facts.partly;
+    total.masked += facts.masked;
     total.stored_bytes += facts.stored_bytes;
     total.raw_bytes += facts.raw_bytes;
   }
@@ -154,7 +159,7 @@ ChunkFacts total_of(const ClassicFile& file) {
 /// Data files, and how evenly they are filled.
 struct FileBalance {
   Count files = 0, least = 0, most = 0;
-  double largest = 1;  ///< over the mean
+  double largest = 1;  ///< over the average
 };
 
 FileBalance balance_of(const std::map<std::uint32_t, Count>& bytes) {
@@ -215,7 +220,7 @@ Json slabs_json(const Variable& var, const SlabFacts& facts) {
   return json;
 }
 
-/// None where they cannot be read, or there are none.
+/// Returns nothing if there are none, or they cannot be read.
 std::vector<SlabFacts> slab_facts(const ClassicFile& file) {
   std::vector<SlabFacts> facts;
   if (file.maps()) attempt_to([&] { facts = file.maps()->slab_facts(); });
@@ -261,7 +266,7 @@ Json maps_json(const FileMaps& maps) {
           {"metadata_bytes", facts.metadata_bytes}};
 }
 
-// `path`: as it was given, of a directory without its header.
+// `path` is what the user gave; for a directory it lacks the header's name.
 Json info_json(const std::string& path, const ClassicFile& file) {
   const Schema& schema = file.schema();
   Json json = {{"path", path},
@@ -276,7 +281,7 @@ Json info_json(const std::string& path, const ClassicFile& file) {
                        {"added", file.added_records()},
                        {"size", schema.recsize},
                        {"begin", schema.begin_rec}};
-    // Chunks have no record section.
+    // Chunked variables have no record section.
     if (any_chunks(file)) json["records"]["size"] = json["records"]["begin"] = Json();
   }
   json["dimensions"] = Json::array();
@@ -301,11 +306,7 @@ std::string with_bytes(Count bytes) {
   return friendly_size(bytes) + " (" + grouped(bytes) + " bytes)";
 }
 
-std::string ratio_text(Count raw, Count stored) {
-  return stored == 0 ? "-" : fmt::format("{:.2f}", ratio_of(raw, stored));
-}
-
-// Lines of the summary about chunks and their index.
+// Adds lines about chunks and their index to the summary.
 void add_chunks(const ClassicFile& file, TextTable& table) {
   const IndexFacts& index = file.chunks()->index();
   const ChunkFacts total = total_of(file);
@@ -313,6 +314,7 @@ void add_chunks(const ClassicFile& file, TextTable& table) {
                      " stored in " + friendly_size(total.stored_bytes);
   if (total.stored_bytes > 0) text += ", ratio " + ratio_text(total.raw_bytes, total.stored_bytes);
   if (total.raw > 0) text += ", " + grouped(total.raw) + " raw";
+  if (total.masked > 0) text += ", " + grouped(total.masked) + " with missing values kept apart";
   if (total.present < total.chunks)
     text += ", " + grouped(total.chunks - total.present) + " never written";
   if (index.damage) {
@@ -332,7 +334,7 @@ void add_chunks(const ClassicFile& file, TextTable& table) {
     table.add({"note", "a root of the index is damaged: forebay check FILE tells more"});
 }
 
-// Lines of the summary about decomposed variables.
+// Adds lines about decomposed variables to the summary.
 void add_maps(const FileMaps& maps, TextTable& table) {
   std::optional<MapFacts> facts;
   if (const auto failed = attempt_to([&] { facts = maps.facts(); })) {
@@ -386,8 +388,9 @@ std::string summary_text(const ClassicFile& file) {
   if (file.maps()) add_maps(*file.maps(), table);
   const Offset missing = expected_size(file) - file.file_size();
   if (missing > 0) {
-    table.add({"note", "the file ends " + with_bytes(missing) +
-                           " before its last variable does: never written, or cut short"});
+    const bool cut = ends_within_values(file.schema(), file.file_size());
+    table.add({"note", "the file ends " + with_bytes(missing) + " before its last variable does: " +
+                           (cut ? "it was cut short" : "that was never written")});
   }
   return table.text();
 }
@@ -441,7 +444,7 @@ std::string chunked_text(const ClassicFile& file) {
   return "\nchunked variables\n" + table.text();
 }
 
-/// Of variables in patches; nothing where there are none.
+/// Returns the table of variables in patches; empty if there are none.
 std::string levels_text(const ClassicFile& file) {
   const Schema& schema = file.schema();
   TextTable table("lrlrrrrr");
@@ -461,7 +464,7 @@ std::string levels_text(const ClassicFile& file) {
   return any ? "\nlevels\n" + table.text() : "";
 }
 
-/// Of variables whose slabs are encoded; nothing where there are none.
+/// Returns the table of variables with encoded slabs; empty if there are none.
 std::string encoded_text(const ClassicFile& file) {
   const Schema& schema = file.schema();
   const std::vector<SlabFacts> slabs = slab_facts(file);
@@ -500,12 +503,12 @@ std::string info_text(const std::string& path, const ClassicFile& file, bool wit
 
 }  // namespace
 
-void add_info_command(CLI::App& app, int& status) {
-  struct Options {
+static void add_info_command(CLI::App& app, int& status) {
+  struct InfoOptions {
     std::string path;
     bool json = false, attributes = false;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoOptions>();
   Command command(app, "info", "Show what is in a file and where it lies");
   command
       .add_option("FILE", options->path, "a netCDF file of any format, a BP file, or an HDF5 file")
@@ -513,8 +516,8 @@ void add_info_command(CLI::App& app, int& status) {
   command.add_flag("--json", options->json, "print one JSON object");
   command.add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
   command.callback([options, &status] {
-    tell_staged_writes(options->path);
-    if (is_hdf5_file(options->path) || is_bp(options->path)) {
+    tell_notes(options->path);
+    if (format_of(options->path) != nullptr) {
       const auto source = open_source(options->path);
       if (options->json) {
         print_json(source_info_json(*source));
@@ -533,5 +536,7 @@ void add_info_command(CLI::App& app, int& status) {
     status = exit_done;
   });
 }
+
+extern const CommandEntry info_command{0, add_info_command};
 
 }  // namespace forebay::tools

@@ -6,16 +6,16 @@
 
 #include "base/text_table.h"
 #include "base/words.h"
-#include "files/hdf5/log_report.h"
 #include "method/method_values.h"
 #include "tools/attribute_json.h"
 #include "tools/commands/cdl.h"
+#include "tools/format_commands.h"
 #include "tools/json.h"
 
 namespace forebay::tools {
 namespace {
 
-// Of a folder all that is in it.
+// Returns the size of a file, or of all files in a folder.
 Count file_size(const std::string& path) {
   std::error_code failed;
   if (!std::filesystem::is_directory(path, failed)) {
@@ -26,10 +26,6 @@ Count file_size(const std::string& path) {
   for (const auto& entry : std::filesystem::directory_iterator(path, failed))
     if (entry.is_regular_file(failed)) size += static_cast<Count>(entry.file_size(failed));
   return size;
-}
-
-std::optional<Hdf5LogFacts> log_facts(const Source& source) {
-  return source.is_hdf5() ? hdf5_log_facts(source.path()) : std::nullopt;
 }
 
 Count bytes_of(const Source& source, VarId id) {
@@ -64,50 +60,6 @@ std::string variables_text(const Source& source) {
   return "\nvariables\n" + table.text();
 }
 
-double percent(Count part, Count all) {
-  return all == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(all);
-}
-
-Json log_json(const Hdf5LogFacts& facts) {
-  const LogStatistics& log = facts.statistics;
-  Json json = {{"writes", log.writes},           {"entries", log.entries},
-               {"datasets", log.datasets},       {"hyperslabs", log.hyperslabs},
-               {"data_bytes", log.data_bytes},   {"blocks", log.blocks},
-               {"block_bytes", log.block_bytes}, {"subfiles", log.subfiles}};
-  json["selections"] = {{"plain_bytes", log.plain},
-                        {"flattened_bytes", log.flat},
-                        {"packed_bytes", log.packed},
-                        {"stored_bytes", log.stored},
-                        {"shared", log.shared}};
-  json["index"] = {{"bytes", facts.index_bytes}, {"blocks", log.indexed_blocks}};
-  if (!facts.index_damage.empty()) json["index"]["damage"] = facts.index_damage;
-  return json;
-}
-
-std::string log_text(const Hdf5LogFacts& facts) {
-  const LogStatistics& log = facts.statistics;
-  TextTable table("ll");
-  table.add({"writes",
-             fmt::format("{}, of {} hyperslabs in {} datasets; {} entries", grouped(log.writes),
-                         grouped(log.hyperslabs), grouped(log.datasets), grouped(log.entries))});
-  table.add({"data", friendly_size(log.data_bytes) + " as stored" +
-                         (log.subfiles > 0 ? ", in " + grouped(log.subfiles) + " subfiles" : "")});
-  table.add({"selections", fmt::format("{} plain, {} flattened, {} packed, {} stored",
-                                       friendly_size(log.plain), friendly_size(log.flat),
-                                       friendly_size(log.packed), friendly_size(log.stored))});
-  table.add({"shared", fmt::format("{} writes ({:.1f} %) name a selection that was there",
-                                   grouped(log.shared), percent(log.shared, log.writes))});
-  table.add({"metadata",
-             fmt::format("{} blocks, {}", grouped(log.blocks), friendly_size(log.block_bytes))});
-  std::string index = facts.index_bytes == 0
-                          ? "none: reading looks through all metadata"
-                          : fmt::format("{}, of {} blocks", friendly_size(facts.index_bytes),
-                                        grouped(log.indexed_blocks));
-  if (!facts.index_damage.empty()) index = "damaged: " + printable(facts.index_damage);
-  table.add({"index", index});
-  return "\nlog\n" + table.text();
-}
-
 }  // namespace
 
 std::string product_text(const std::vector<Count>& lengths) {
@@ -123,7 +75,8 @@ Json source_info_json(const Source& source) {
     item["stored_bytes"] = source.stored_bytes(id).value_or(0);
   });
   json["file_size"] = file_size(source.path());
-  if (const auto facts = log_facts(source)) json["log"] = log_json(*facts);
+  const CommandsEntry* const format = format_commands_of(source.path());
+  if (format != nullptr && format->add_info_json != nullptr) format->add_info_json(source, json);
   return json;
 }
 
@@ -140,13 +93,13 @@ std::string source_info_text(const Source& source, bool all_attributes) {
   summary.add(
       {"data", fmt::format("{} variables, {} stored in {}", grouped(std::ssize(schema.vars)),
                            friendly_size(bytes), friendly_size(stored))});
-  const auto log = log_facts(source);
   if (!source.groups().empty())
     summary.add({"groups", grouped(std::ssize(source.groups())) + " below the root"});
   for (const LeftOut& item : source.left_out())
     summary.add({"no netCDF", printable(item.name) + ": " + item.what});
   std::string text = printable(source.path()) + "\n" + summary.text();
-  if (log) text += log_text(*log);
+  const CommandsEntry* const format = format_commands_of(source.path());
+  if (format != nullptr && format->add_info_text != nullptr) format->add_info_text(source, text);
   TextTable dimensions("lrl");
   for (std::size_t d = 0; d < schema.dims.size(); ++d) {
     const auto id = static_cast<DimId>(d);

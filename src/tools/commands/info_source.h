@@ -1,4 +1,4 @@
-// What `forebay info` tells of files that are no classic ones.
+// The output of `forebay info` for files that are not classic files.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,14 +8,14 @@
 
 namespace forebay::tools {
 
-/// The same as one JSON object: path, format, file_size, dimensions, variables, attributes, groups.
+/// Returns a JSON object: path, format, file_size, dimensions, variables, attributes, groups.
 nlohmann::ordered_json source_info_json(const Source& source);
 
-/// Format, sizes, dimensions, variables with their chunks and filters, attributes; with
-/// `all_attributes` those of variables and groups too, in full.
+/// Returns format, sizes, dimensions, variables with their chunks and filters, and attributes. With
+/// `all_attributes`, also those of variables and groups, in full.
 std::string source_info_text(const Source& source, bool all_attributes);
 
-/// "1 × 180 × 360"
+/// Returns "1 × 180 × 360".
 std::string product_text(const std::vector<Count>& lengths);
 
 }  // namespace forebay::tools

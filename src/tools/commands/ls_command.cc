@@ -1,4 +1,4 @@
-// forebay ls: the variables of a file, one line each.
+// forebay ls: lists the variables of a file, one on each line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,19 +6,19 @@
 
 #include "base/text_table.h"
 #include "base/words.h"
-#include "files/hdf5/open.h"
+#include "files/open_source.h"
 #include "method/method_values.h"
 #include "tools/attribute_json.h"
 #include "tools/commands.h"
-#include "tools/commands/bp_blocks.h"
 #include "tools/commands/cdl.h"
+#include "tools/format_commands.h"
 #include "tools/json.h"
-#include "tools/staged_note.h"
+#include "tools/leftovers.h"
 
 namespace forebay::tools {
 namespace {
 
-// "time=24*, lat=180": the star marks the unlimited dimension.
+// Returns "time=24*, lat=180". The star marks the unlimited dimension.
 std::string dimensions_text(const Source& source, const Variable& var) {
   const Schema& schema = source.schema();
   if (var.dimids.empty()) return "scalar";
@@ -98,12 +98,12 @@ Json ls_json(const Source& source) {
 
 }  // namespace
 
-void add_ls_command(CLI::App& app, int& status) {
-  struct Options {
+static void add_ls_command(CLI::App& app, int& status) {
+  struct LsOptions {
     std::string path;
     bool json = false, attributes = false, blocks = false;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LsOptions>();
   Command command(app, "ls", "List the variables of a file, one line each");
   command
       .add_option("FILE", options->path, "a netCDF file of any format, a BP file, or an HDF5 file")
@@ -118,21 +118,26 @@ void add_ls_command(CLI::App& app, int& status) {
       "shape and codec of chunks, bytes of all values, bytes that chunks take in the file. What "
       "lies in a group is named by its path.");
   command.callback([options, &status] {
-    tell_staged_writes(options->path);
+    tell_notes(options->path);
     const auto source = open_source(options->path);
-    const bool blocks = (options->attributes || options->blocks) && is_bp(options->path);
+    const CommandsEntry* const format = format_commands_of(options->path);
+    const bool blocks = (options->attributes || options->blocks) && format != nullptr &&
+                        format->blocks_json != nullptr;
     if (options->json) {
       Json json = ls_json(*source);
-      if (blocks) json["blocks"] = blocks_json(options->path, options->blocks);
+      if (blocks) json["blocks"] = format->blocks_json(options->path, options->blocks);
       print_json(json);
     } else {
       fmt::print("{}", ls_text(*source, options->attributes));
-      if (blocks) fmt::print("by the index\n{}", blocks_text(options->path, options->blocks));
+      if (blocks)
+        fmt::print("by the index\n{}", format->blocks_text(options->path, options->blocks));
     }
     if (const std::string note = left_out_text(*source); !note.empty())
       fmt::print(stderr, "{}\n", note);
     status = exit_done;
   });
 }
+
+extern const CommandEntry ls_command{1, add_ls_command};
 
 }  // namespace forebay::tools

@@ -1,5 +1,5 @@
-// forebay plot: the Python package draws (python/forebay/plot). Here is what its options are
-// called, for --help, man pages and completion; then this process becomes Python.
+// forebay plot: draws with the Python package (python/forebay/plot). Its options are declared here
+// for --help, man pages and completion. Then this process becomes Python.
 #include <cstdlib>
 #include <memory>
 
@@ -18,7 +18,7 @@ except ImportError as error:
          it needs the Python package: pip install "forebay[plot]" (FOREBAY_PYTHON names another Python)''')
 sys.exit(main()))";
 
-// One that was built with this command, beside it where pip puts both, or the first in PATH.
+// Returns the Python beside this command, where pip puts both, or the first in PATH.
 std::string find_python() {
   const char* const given = std::getenv("FOREBAY_PYTHON");
   if (given != nullptr && *given != '\0') return given;
@@ -28,13 +28,13 @@ std::string find_python() {
 
 [[noreturn]] void become_python(std::vector<std::string> words) {
   words.insert(words.begin(), {find_python(), "-c", program});
-  ::setenv("PYTHONSAFEPATH", "1", 1);  // no package of the working directory
+  ::setenv("PYTHONSAFEPATH", "1", 1);  // ignores packages in the working directory
   become(std::move(words),
          "plot needs Python 3.11 or newer, with: pip install \"forebay[plot]\" (FOREBAY_PYTHON "
          "names another Python)");
 }
 
-// Only what is given is passed on; Python reads it.
+// Only given options are passed on. Python parses their values.
 struct Values {
   std::string file, variable, output, slice, coords, range, report, plan;
   Count level = 0, record = 0;
@@ -45,7 +45,7 @@ struct Values {
 
 }  // namespace
 
-void add_plot_command(CLI::App& app, int& /*status*/) {
+static void add_plot_command(CLI::App& app, int& /*status*/) {
   const auto values = std::make_shared<Values>();
   Command command(
       app, "plot",
@@ -106,5 +106,7 @@ void add_plot_command(CLI::App& app, int& /*status*/) {
       "built or installed with this command, else the first python3 in PATH.");
   command.callback([command, values] { become_python(command.given()); });
 }
+
+extern const CommandEntry plot_command{10, add_plot_command};
 
 }  // namespace forebay::tools

@@ -1,15 +1,15 @@
-// forebay recover and forebay log on logs that a job left, whole and damaged.
+// forebay recover and forebay log on the logs of a job, undamaged and damaged.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "dataset/recovery_testing.h"
+#include "burst/recovery/recovery_testing.h"
 #include "tools/application.h"
 #include "tools/commands.h"
 
 namespace forebay::tools {
-namespace {
+namespace recover_command_test {
 
 using Json = nlohmann::json;
 
@@ -142,5 +142,5 @@ TEST_F(RecoverCommandTest, log_works_without_the_dataset_and_on_damage) {
   EXPECT_NE(text.find("cannot be read: "), std::string::npos) << text;
 }
 
-}  // namespace
+}  // namespace recover_command_test
 }  // namespace forebay::tools

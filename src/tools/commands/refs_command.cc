@@ -1,4 +1,4 @@
-// forebay refs: references with which zarr and xarray read a file without Forebay.
+// forebay refs: makes references with which zarr and xarray read a file without Forebay.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text_table.h"
+#include "dataset/probe.h"
 #include "files/references.h"
 #include "method/method_values.h"
 #include "tools/commands.h"
@@ -18,12 +19,12 @@ namespace forebay::tools {
 namespace {
 
 namespace fs = std::filesystem;
-struct Options {
+struct RefsOptions {
   std::string path, output, url, inline_limit;
   bool relative = false, skip = false, json = false;
 };
 
-// A file of that text, whole or not there.
+// Writes a file that is either complete or not there.
 void save(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".part";
   std::FILE* file = std::fopen(temporary.c_str(), "wb");
@@ -38,7 +39,7 @@ void save(const std::string& path, const std::string& text) {
   throw system_error(failure, Errc::ecantwrite, "write", path);
 }
 
-std::string url_of(const Options& options) {
+std::string url_of(const RefsOptions& options) {
   if (!options.url.empty()) return options.url;
   std::error_code failed;
   const fs::path file = fs::absolute(options.path, failed).lexically_normal();
@@ -48,7 +49,7 @@ std::string url_of(const Options& options) {
   return file.lexically_relative(base.lexically_normal()).string();
 }
 
-void run(const Options& options) {
+void run_refs(const RefsOptions& options) {
   ReferenceOptions how;
   how.url = url_of(options);
   how.skip = options.skip;
@@ -61,7 +62,7 @@ void run(const Options& options) {
     fmt::print("{}\n", made.json);
     return;
   }
-  save(options.output, made.json);
+  save(end_of_links(options.output), made.json);
   if (options.json) {
     const Json told = {{"path", options.path},
                        {"output", options.output},
@@ -83,8 +84,8 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_refs_command(CLI::App& app, int& status) {
-  auto options = std::make_shared<Options>();
+static void add_refs_command(CLI::App& app, int& status) {
+  auto options = std::make_shared<RefsOptions>();
   Command command(app, "refs", "Write kerchunk references, with which zarr and xarray read a file");
   command.add_option("FILE", options->path, "a CDF-1, CDF-2 or CDF-5 file").required();
   const Option output = command.add_option("-o,--output", options->output,
@@ -107,16 +108,20 @@ void add_refs_command(CLI::App& app, int& status) {
       "Zarr decodes shuffle, deflate, zstd and float32; variables with other codecs (zfp, sz3, "
       "bitshuffle) cannot be referenced. Chunks that a dimension cuts off, and chunks that were "
       "stored without encoding, are put into the references in base64, as Zarr wants whole and "
-      "equally encoded ones, and so are slabs with checksums that lie in pieces. A decomposed "
+      "equally encoded ones, and so are slabs with checksums that lie in pieces, and what was "
+      "never "
+      "written of variables without a _FillValue. A decomposed "
       "variable is an array for each of its data files, NAME.0, "
       "NAME.1 and so on, over a dimension whose variable tells where in a record each element "
       "belongs (docs/decomposed.md). The file must not change afterwards. Relative names are "
       "looked up "
       "from the reader's working directory by fsspec.");
   command.callback([options, &status] {
-    run(*options);
+    run_refs(*options);
     status = exit_done;
   });
 }
+
+extern const CommandEntry refs_command{9, add_refs_command};
 
 }  // namespace forebay::tools

@@ -8,7 +8,7 @@
 #include "comm/session.h"
 #include "method/method_values.h"
 #include "tools/commands.h"
-#include "tools/convert/convert.h"
+#include "tools/convert/convert_file.h"
 #include "tools/json.h"
 
 namespace forebay::tools {
@@ -21,7 +21,7 @@ struct Options {
   bool json = false;
 };
 
-// "layout=chunked;codec=shuffle,zstd:3", several times
+// Parses "layout=chunked;codec=shuffle,zstd:3", given several times.
 HintMap parse_keys(const std::vector<std::string>& texts) {
   HintMap keys;
   Method trial;
@@ -39,8 +39,6 @@ HintMap parse_keys(const std::vector<std::string>& texts) {
   }
   if (keys.contains("codec") && !keys.contains("layout") && keys["codec"] != "none")
     keys["layout"] = "chunked";
-  if (keys.contains("stage") && keys["stage"] != "direct")
-    throw Error(Errc::einval, "--method: a conversion has stage=direct", "leave the key stage out");
   return keys;
 }
 
@@ -81,12 +79,7 @@ Json result_json(const ConvertResult& result, const Options& options) {
 
 void prepare(Options& options) {
   options.how.keys = parse_keys(options.method);
-  if (options.how.keys.contains("buffer_limit")) {
-    Method method;
-    set_method_key(method, "buffer_limit", options.how.keys["buffer_limit"], "--method",
-                   "--method");
-    options.how.round_bytes = method.buffer_limit / 2;
-  }
+  options.how.round_bytes = 0;
   const bool from_hdf5 = is_hdf5_file(options.how.in);
   if (options.to.empty() && options.format.empty() && options.how.out.ends_with(".bp"))
     options.to = "bp";
@@ -108,7 +101,7 @@ void prepare(Options& options) {
   }
 }
 
-// The message of the rank that has one: ranks that only hear of an error say so.
+// Returns the message of the rank that met the error. Other ranks' errors are marked as such.
 std::string failure(const Comm& comm, const Error& error) {
   std::string mine = error.message();
   if (!error.advice().empty()) mine += "\n         " + error.advice();
@@ -131,6 +124,8 @@ int run(Options& options) {
     prepare(options);
     options.how.quiet = options.json;
     const ConvertResult result = convert(ranks.world(), options.how);
+    if (speaks)
+      for (const std::string& note : result.notes) fmt::print(stderr, "forebay: note: {}\n", note);
     if (speaks && options.json) {
       print_json(result_json(result, options));
     } else if (speaks) {
@@ -147,7 +142,7 @@ int run(Options& options) {
 
 }  // namespace
 
-void add_convert_command(CLI::App& app, int& status) {
+static void add_convert_command(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
   Command command(app, "convert", "Copy a file into another format, layout or codec");
   command
@@ -196,16 +191,22 @@ void add_convert_command(CLI::App& app, int& status) {
       "copied, "
       "also what is no netCDF; --method may give other chunks (layout, chunk_bytes) and other "
       "filters (codec, of shuffle and deflate).\n"
-      "The output is written beside OUT, brought to the device, and renamed: OUT is whole or not "
-      "there. Under mpiexec the ranks share the work: for netcdf, zarr and bp; from HDF5 to HDF5 "
+      "The output is written beside OUT, or beside what a link there leads to, brought to the "
+      "device, and renamed: OUT is whole or not there. Under mpiexec the ranks share the work: for "
+      "netcdf, zarr and bp; from HDF5 to HDF5 "
       "for "
       "contiguous datasets, while rank 0 copies those with chunks; for hdf5 from other files for "
       "datasets of 64 KiB and more without a codec that cannot grow, while rank 0 writes the "
       "others: "
       "with -m layout=canonical records are as many as they are, and none can.\n"
+      "An attribute by a name that HDF5 or netCDF-4 has a use of its own for (CLASS, NAME, "
+      "DIMENSION_LIST, ...) is called _nc4_att_CLASS there; from there it comes back as CLASS. In "
+      "Zarr one called _ARRAY_DIMENSIONS is _nc4_att__ARRAY_DIMENSIONS.\n"
       "A file that HDF5 wrote through the Forebay connector in the log layout becomes an ordinary "
       "one.");
   command.callback([options, &status] { status = run(*options); });
 }
+
+extern const CommandEntry convert_command{4, add_convert_command};
 
 }  // namespace forebay::tools

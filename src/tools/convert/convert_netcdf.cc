@@ -1,19 +1,20 @@
-// Classic files, chunked or not, as output of a conversion: through Dataset, on any number of
-// ranks.
+// Writes classic files, chunked or not, in a conversion: through Dataset, on any number of ranks.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/byteorder.h"
 #include "comm/agree.h"
 #include "dataset/copying.h"
 #include "dataset/dataset.h"
 #include "method/method.h"
-#include "tools/convert/convert.h"
+#include "tools/convert/convert_file.h"
 
 namespace forebay::tools {
 namespace {
 
-// The least version that can hold the source; a classic source keeps its own.
+// Returns the lowest version that can hold the source. A classic source keeps its own.
 int version_for(const Source& source, const ConvertOptions& options) {
   if (options.version) return *options.version;
   if (const auto version = source.classic_version()) return *version;
@@ -29,8 +30,9 @@ int version_for(const Source& source, const ConvertOptions& options) {
 class NetcdfOutput final : public Output {
  public:
   NetcdfOutput(const Comm& comm, const Source& source, const std::string& path,
-               const ConvertOptions& options) {
-    ds_ = Dataset::create(comm, path, version_for(source, options), false, options.keys);
+               const ConvertOptions& options)
+      : records_(source.schema().numrecs) {
+    ds_ = Dataset::create_by(comm, path, version_for(source, options), false, options.method);
     define(source);
     choose_chunks(source.schema(), options);
     ds_->enddef();
@@ -51,6 +53,7 @@ class NetcdfOutput final : public Output {
       access.var = piece.var;
       access.write = true;
       const Variable& var = ds_->variable(piece.var);
+      if (is_hole(piece, var)) continue;
       access.elements = std::ssize(piece.data) / size_of(var.type);
       const auto* const box = std::get_if<Subarray>(&piece.selection);
       if (var.is_record)
@@ -69,10 +72,28 @@ class NetcdfOutput final : public Output {
   }
 
  private:
+  // Returns whether a piece equals unwritten space, so that it need not be written. The piece with
+  // a variable's last element is always written, so that the file has its full length and records.
+  bool is_hole(const Piece& piece, const Variable& var) const {
+    const auto* const box = std::get_if<Subarray>(&piece.selection);
+    if (var.decomposed || !box || (!var.chunking && !var.no_fill)) return false;
+    bool ends = true;
+    for (std::size_t d = 0; d < var.shape.size(); ++d)
+      ends = ends &&
+             box->start[d] + box->count[d] == (d == 0 && var.is_record ? records_ : var.shape[d]);
+    if (ends) return false;
+    std::vector<std::byte> value(static_cast<std::size_t>(size_of(var.type)));
+    if (var.chunking)
+      copy_swapped(value.data(), external_fill(var).data(), value.size(), size_of(var.type));
+    const std::span<const std::byte> data = piece.data;
+    return std::memcmp(data.data(), value.data(), value.size()) == 0 &&
+           std::memcmp(data.data(), data.data() + value.size(), data.size() - value.size()) == 0;
+  }
+
   void define(const Source& source) {
     const Schema& from = source.schema();
     for (std::size_t d = 0; d < from.dims.size(); ++d) {
-      // Length 0 marks the record dimension in these formats.
+      // In these formats length 0 marks the record dimension.
       const auto id = static_cast<DimId>(d);
       if (from.dims[d].length == 0 && from.record_dim() != id)
         throw Error(Errc::edimsize,
@@ -89,9 +110,9 @@ class NetcdfOutput final : public Output {
     for (const Attribute& attribute : from.attributes) ds_->put_attribute(global_id, attribute);
   }
 
-  // Shapes are set, so that pieces can consist of whole chunks.
+  // Sets chunk shapes, so that pieces can consist of whole chunks.
   void choose_chunks(const Schema& from, const ConvertOptions& options) {
-    const bool say_layout = options.keys.contains("layout");
+    const bool say_layout = options.method.origin.contains("layout");
     bool any = false;
     const auto is_chunked = [&](const Variable& var) {
       if (var.ndims() == 0) return false;
@@ -103,18 +124,19 @@ class NetcdfOutput final : public Output {
       const Variable& var = from.vars[v];
       const auto id = static_cast<VarId>(v);
       if (!is_chunked(var) && !(any && var.is_record)) continue;
-      // A size of chunks that is asked for goes before the shape that the source has.
+      // A requested chunk size overrides the source's shape.
       Variable shaped = var;
-      const bool sized = options.keys.contains("chunk_bytes");
+      const bool sized = options.method.origin.contains("chunk_bytes");
       if (sized) shaped.chunking.reset();
       ds_->set_chunk(id, copied_chunk_shape(shaped, sized ? ds_->method().chunk_bytes : 0));
-      if (!var.chunking || options.keys.contains("codec")) continue;
-      // What is asked to be chunks is no hierarchy any more.
+      if (!var.chunking || options.method.origin.contains("codec")) continue;
+      // If chunks are requested, variables in patches lose their levels.
       const std::string& codec = var.chunking->codec;
       ds_->set_filter(id, say_layout ? Pipeline::without_levels(codec) : codec);
     }
   }
 
+  Count records_;
   std::unique_ptr<Dataset> ds_;
 };
 

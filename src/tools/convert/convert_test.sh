@@ -1,6 +1,6 @@
 #!/bin/sh
-# usage: convert_test.sh FOREBAY LAUNCHER...: a conversion shared by ranks gives the same values as
-# that of one process, and a failure on all ranks is told once and leaves nothing behind.
+# usage: convert_test.sh FOREBAY LAUNCHER...: a conversion by several ranks gives the same values as
+# by one process. An error of all ranks is printed once, and no files are left.
 forebay=$1
 shift
 failures=0
@@ -34,7 +34,7 @@ if "$forebay" ls h.nc >/dev/null 2>&1; then # HDF5 is in the build
   "$@" "$forebay" convert a.nc e.nc --to hdf5 --verify >out.txt 2>&1 || fail "to HDF5: $(cat out.txt)"
   "$forebay" diff a.nc e.nc || fail "values differ from those of the HDF5 file"
 fi
-# What lies beside a file, or in a folder, goes along, and what was there before goes away.
+# Files beside a file, or in a folder, are converted too, and replace those that were there.
 for from in "layout=canonical" "layout=decomposed" "layout=decomposed;container=directory" "container=directory"; do
   for to in "layout=canonical" "layout=decomposed" "layout=decomposed;container=directory"; do
     "$@" "$forebay" convert a.nc f.nc -m "$from" --format cdf5 >out.txt 2>&1 || fail "to $from: $(cat out.txt)"
@@ -51,13 +51,28 @@ for from in "layout=canonical" "layout=decomposed" "layout=decomposed;container=
     rm -rf f.nc f.nc.subfiles
   done
 done
-# What writes nothing is no output, and what is there stays.
+# Holes stay holes: what no rank wrote takes no space in a copy.
+ncgen -o s.nc - <<'CDL'
+netcdf s { dimensions: x = 10000000 ; y = 30 ; variables: double T(x) ; int n(y) ; data: n = 1, 2, 3 ; }
+CDL
+rm -f sparse.nc
+truncate -s "$(stat -c %s s.nc)" sparse.nc
+head -c 8192 s.nc | dd of=sparse.nc conv=notrunc 2>/dev/null
+rm -f s.nc
+for to in layout=canonical "layout=chunked;codec=shuffle,zstd:1"; do
+  "$@" "$forebay" convert sparse.nc h2.nc -m "$to" --verify >out.txt 2>&1 || fail "sparse, $to: $(cat out.txt)"
+  "$forebay" diff sparse.nc h2.nc || fail "values of a sparse file differ, $to"
+  [ "$(du -k h2.nc | cut -f1)" -lt 20000 ] || fail "a copy of holes takes $(du -k h2.nc) KiB, $to"
+  rm -f h2.nc
+done
+rm -f sparse.nc
+# A conversion that writes nothing is refused, and an existing output stays.
 "$@" "$forebay" convert a.nc g.bp --to bp >out.txt 2>&1 || fail "to bp: $(cat out.txt)"
 "$@" "$forebay" convert a.nc g.bp --to bp -f -m transport=null >out.txt 2>&1 && fail "nothing was written"
-grep -q "transport null writes nothing" out.txt || fail "transport null: $(cat out.txt)"
+grep -q "conversions to BP have no transport=null" out.txt || fail "transport null: $(cat out.txt)"
 "$forebay" check g.bp >out.txt 2>&1 || fail "g.bp is gone: $(cat out.txt)"
 rm -rf g.bp
-# A level is the same whoever reads it.
+# A level has the same values for any number of ranks.
 "$forebay" convert a.nc p.nc -m "layout=patches;patch_edge=16" >out.txt 2>&1 || fail "to patches: $(cat out.txt)"
 "$forebay" convert p.nc p1.nc --resolution-level 1 >out.txt 2>&1 || fail "a level: $(cat out.txt)"
 "$@" "$forebay" convert p.nc p3.nc --resolution-level 1 --verify >out.txt 2>&1 || fail "a level, by ranks: $(cat out.txt)"

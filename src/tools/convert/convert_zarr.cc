@@ -1,7 +1,7 @@
-// Zarr stores as output of a conversion: version 2, with consolidated metadata, in a directory.
-// Elements are little-endian; codecs are zstd, zlib and shuffle. Each chunk is a file; what is not
-// a multiple of a chunk is padded with the fill value. Groups of the source are groups of the
-// store. Of several processes rank 0 makes all but the chunks, which each writes by itself.
+// Writes Zarr stores in a conversion: version 2, with consolidated metadata, in a directory.
+// Elements are little-endian. Codecs are zstd, zlib and shuffle. Each chunk is a file, padded with
+// the fill value if it ends with a dimension. Groups of the source are groups of the store. Each
+// rank writes its own chunks; rank 0 writes the rest.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "dataset/copying.h"
 #include "files/zarr.h"
 #include "method/method_values.h"
-#include "tools/convert/convert.h"
+#include "tools/convert/convert_file.h"
 #include "tools/convert/ngff.h"
 
 namespace forebay::tools {
@@ -28,12 +28,12 @@ static_assert(std::endian::native == std::endian::little, "chunks are written in
 
 namespace fs = std::filesystem;
 
-// Between the numbers of a chunk: OME-NGFF wants folders.
+// Returns the separator in chunk keys. OME-NGFF needs folders.
 char separator_of(const Source& source) { return source.pyramid() == nullptr ? '.' : '/'; }
 
-// How one variable is stored.
+// The storage of one variable.
 struct Array {
-  Variable var;  // with its chunking
+  Variable var;  // has its chunking
   std::vector<Count> shape, chunks, grid;
   zarr::Coding coding;
   Pipeline pipeline;
@@ -41,20 +41,24 @@ struct Array {
   Count chunk_bytes = 0;
 };
 
+bool says_codec(const Method& method, const std::string& name) {
+  return method.origin.contains("codec") || has_rule(method, name, "codec");
+}
+
 Array array_of(const Source& source, VarId id, const ConvertOptions& options) {
   Array array;
   array.var = source.schema().vars[static_cast<std::size_t>(id)];
   array.shape = source.shape(id);
   Variable plain = array.var;
   Count least = 0;
-  if (const auto bytes = options.keys.find("chunk_bytes"); bytes != options.keys.end()) {
+  if (options.method.origin.contains("chunk_bytes")) {
     plain.chunking.reset();
-    least = parse_size(bytes->second).value_or(0);
+    least = options.method.chunk_bytes;
   }
   array.chunks = copied_chunk_shape(plain, least);
   std::string codec = array.var.chunking ? array.var.chunking->codec : "none";
-  const auto given = options.keys.find("codec");
-  if (given != options.keys.end()) codec = given->second;
+  if (says_codec(options.method, array.var.name))
+    codec = variable_value(options.method, array.var.name, "codec");
   array.pipeline = Pipeline::parse(codec).for_type(array.var.type);
   array.coding = zarr::coding_of(array.pipeline.text(), array.var.type, '<');
   if (!array.coding.refused.empty())
@@ -73,8 +77,8 @@ Array array_of(const Source& source, VarId id, const ConvertOptions& options) {
   return array;
 }
 
-// Calls f(place in the chunk, place in the box, elements) for each row that a chunk and a box
-// share; places in elements.
+// Calls f(place in the chunk, place in the box, count) for each row that a chunk and a box share.
+// All three are in elements.
 template <typename F>
 void each_shared_row(const std::vector<Count>& chunk, const std::vector<Count>& first,
                      const Subarray& box, F&& f) {
@@ -104,7 +108,7 @@ void each_shared_row(const std::vector<Count>& chunk, const std::vector<Count>& 
   }
 }
 
-// Calls f(coordinates in the grid) for each chunk that a box touches.
+// Calls f(coordinates in the grid) for each chunk that a box meets.
 template <typename F>
 void each_chunk(const Array& array, const Subarray& box, F&& f) {
   const std::size_t n = array.chunks.size();
@@ -213,7 +217,7 @@ class ZarrOutput final : public Output {
     put_metadata(array.var.name + "/.zattrs", zarr::attributes_text(source_.schema(), array.var));
   }
 
-  // A name is a folder here, in that of its group.
+  // A variable becomes a folder inside its group's folder.
   void check_name(const std::string& name) const {
     const std::size_t slash = name.rfind('/');
     const auto& groups = source_.groups();
@@ -258,7 +262,7 @@ class ZarrOutput final : public Output {
   CodecWorkspace workspace_;
 };
 
-// Reads what ZarrOutput wrote.
+// Reads the output of ZarrOutput.
 class ZarrSource final : public Source {
  public:
   ZarrSource(const Source& source, std::string path, const ConvertOptions& options)

@@ -9,7 +9,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# The part of a dump behind the file's name.
+# Prints the part of a dump after the file's name.
 body() { tail -n +2; }
 
 rm -rf ./*.nc ./*.nc4 ./*.h5
@@ -76,7 +76,7 @@ diff -u theirs ours || fail "dump differs from ncdump's"
 "$ncdump" -h in.nc >theirs && "$forebay" dump --header in.nc >ours
 diff -u theirs ours || fail "dump --header differs from ncdump's"
 
-# Copies of HDF5 files, as they are and with other chunks and filters, read by ncdump.
+# Copies of HDF5 files, unchanged or with other chunks and filters, are read by ncdump.
 "$forebay" convert in.nc copy.nc4 --verify >/dev/null || fail "copying"
 "$ncdump" in.nc | body >theirs && "$ncdump" copy.nc4 | body >ours
 diff -u theirs ours || fail "the copy reads otherwise in ncdump"
@@ -88,7 +88,46 @@ diff -u theirs ours || fail "the copy is stored otherwise"
 diff -u theirs ours || fail "the compressed copy reads otherwise in ncdump"
 "$ncdump" -s -h small.nc4 | grep -q 'r:_DeflateLevel = 5' || fail "r is not compressed"
 
-# A classic file, made netCDF-4 here and by nccopy: equal for ncdump.
+# Attributes with names that HDF5 and netCDF-4 reserve get other names there, and get their own names back.
+cat >names.cdl <<'CDL'
+netcdf names {
+dimensions:
+ x = 3 ;
+ y = 2 ;
+variables:
+ int x(x) ;
+  x:CLASS = "of its own" ;
+  x:NAME = 1.5 ;
+  x:REFERENCE_LIST = "r" ;
+  x:_Netcdf4Dimid = "d" ;
+ int v(y, x) ;
+  v:CLASS = "DIMENSION_SCALE" ;
+  v:DIMENSION_LIST = 1, 2, 3 ;
+  v:DIMENSION_LABELS = "l" ;
+  v:_Netcdf4Coordinates = 7, 7 ;
+  v:_nc4_att_CLASS = "so called" ;
+ double w(y) ;
+  w:DIMENSION_LIST = 2.5 ;
+  w:REFERENCE_LIST = 1 ;
+ :CLASS = "global" ;
+ :_nc3_strict = 1 ;
+data:
+ x = 1, 2, 3 ;
+ v = 1, 2, 3, 4, 5, 6 ;
+ w = 7, 8 ;
+}
+CDL
+"$ncgen" -k classic -o names.nc names.cdl || exit 1
+"$forebay" convert names.nc names.nc4 --to hdf5 --verify >/dev/null || fail "converting attributes with HDF5's names"
+"$ncdump" names.nc4 >theirs || fail "a file with HDF5's names as attributes cannot be read"
+for line in 'int v(y, x)' 'x:_nc4_att_CLASS = "of its own"' 'v:_nc4_att_DIMENSION_LIST = 1, 2, 3' ':_nc4_att_CLASS = "global"'; do
+  grep -qF "$line" theirs || fail "ncdump does not show: $line"
+done
+"$forebay" convert names.nc4 names2.nc --to netcdf -m container=classic >/dev/null || fail "converting them back"
+"$ncdump" names.nc | body >theirs && "$ncdump" names2.nc | body >ours
+diff -u theirs ours || fail "attributes with HDF5's names do not come back"
+
+# A classic file becomes netCDF-4 here and by nccopy. ncdump prints the same for both.
 cat >classic.cdl <<'CDL'
 netcdf classic {
 dimensions:
@@ -129,7 +168,7 @@ done
 "$nccopy" -k nc4 classic.nc theirs.nc4
 "$forebay" diff theirs.nc4 made.nc4 || fail "nccopy's differs"
 
-# What only h5py can make: references, compound types, lists, links, types of their own.
+# Only h5py can make these: references, compound types, lists, links, committed types.
 if [ -n "$python" ] && "$python" -c 'import h5py' 2>/dev/null; then
   "$python" - <<'PY' || fail "h5py could not make a file"
 import h5py, numpy as np
@@ -187,7 +226,7 @@ for name in 'q.h5', 'r.h5':
     assert q[region] == q['flag'] and q['flag'][region][0]
     assert q['null'].shape is None
 assert q['a'].compression == 'gzip' and q['a'].shuffle
-# A file written from a classic one, as h5py and those that build on it see it.
+# h5py, and libraries that use it, read a file that was converted from a classic one.
 m = h5py.File('made.nc4')
 assert m['v'].dims[0].keys() and m['v'].dims[1][0].name == '/x'
 assert m['v'].attrs['_FillValue'] == 7 and m['v'].maxshape == (None, 3)
@@ -195,8 +234,8 @@ assert np.array_equal(m['v'][...], np.array([[1, 2, 7], [4, 5, 6]], dtype='f4'))
 PY
 fi
 
-# A full device: one message, exit code 1, and no crash on the way out. Writes past a limit on the
-# size of files fail as those on a full device do.
+# A full device gives one message, exit code 1, and no crash at the end. Writes beyond a limit on the
+# size of files fail like writes to a full device.
 (
   trap '' XFSZ
   ulimit -f 8
@@ -207,7 +246,7 @@ fi
 grep -q 'File too large' full.txt || fail "not told: $(cat full.txt)"
 [ ! -e full.nc4 ] || fail "half a file was left"
 
-# Refusals name what they are about, and leave nothing behind.
+# Errors name the cause, and leave no files.
 "$forebay" convert in.nc no.nc --to netcdf >out.txt 2>&1 && fail "groups were lost"
 grep -q '"g"' out.txt || fail "the group is not named: $(cat out.txt)"
 "$forebay" convert in.nc g.nc --to netcdf --group g/h >out.txt 2>&1 || fail "--group: $(cat out.txt)"

@@ -1,5 +1,5 @@
-// What commands make of the levels of variables in patches: convert to one level, by any number of
-// ranks, and to a Zarr store with all of them; info.
+// Commands on the levels of variables in patches: convert to one level, by any number of ranks, and
+// to a Zarr store with all levels; info.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,14 +11,14 @@
 
 #include "base/error.h"
 #include "comm/thread_ranks.h"
-#include "files/hdf5/open.h"
 #include "files/level_source.h"
+#include "files/open_source.h"
 #include "files/patches_testing.h"
 #include "tools/application.h"
-#include "tools/convert/convert.h"
+#include "tools/convert/convert_file.h"
 
 namespace forebay::tools {
-namespace {
+namespace levels_test {
 
 namespace fs = std::filesystem;
 using namespace patches_testing;
@@ -117,7 +117,7 @@ TEST_F(LevelsTest, a_lossy_level_is_stored_as_it_is_read) {
 TEST_F(LevelsTest, a_level_becomes_a_store_or_a_netcdf_4_file) {
   const LevelSource coarse(open_classic(at("in.nc")), 2);
   for (const char* to : {"zarr", "hdf5", "bp"}) {
-    if (to == std::string("hdf5") && !has_hdf5()) continue;
+    if (to == std::string("hdf5") && !has_format("hdf5")) continue;
     ConvertOptions options;
     options.in = at("in.nc");
     options.out = at(std::string("out.") + to);
@@ -196,7 +196,7 @@ TEST_F(LevelsTest, a_store_is_the_same_whoever_writes_it) {
   EXPECT_EQ(all_below("alone.zarr"), all_below("together.zarr"));
 }
 
-// The rank that reads a damaged chunk fails, and with it all; nothing is left behind.
+// If one rank reads a damaged chunk, all fail, and no files are left.
 TEST_F(LevelsTest, a_store_of_a_damaged_file_is_none_on_any_rank) {
   std::string bytes = bytes_of(at("in.nc"));
   ConvertOptions options;
@@ -267,11 +267,11 @@ TEST_F(LevelsTest, info_tells_bytes_and_errors_of_each) {
     EXPECT_EQ(one["read_bytes"].get<double>(), before + one["stored_bytes"].get<double>());
     before = one["read_bytes"];
     EXPECT_EQ(one["ratio"].get<double>(),
-              4.0 * records * static_cast<double>(cube[0] * cube[1] * cube[2]) / before);
+              4.0 * patch_records * static_cast<double>(cube[0] * cube[1] * cube[2]) / before);
   }
   EXPECT_EQ(levels[2]["error"], 0.0);
   EXPECT_EQ(before, vars[rho]["chunking"]["stored_bytes"].get<double>());
 }
 
-}  // namespace
+}  // namespace levels_test
 }  // namespace forebay::tools

@@ -9,7 +9,7 @@ namespace {
 
 using zarr::Json;
 
-/// Null where there are more than OME-NGFF has words for. Patches are cut along the last three
+/// Returns null if OME-NGFF does not allow so many dimensions. Patches are cut along the last three
 /// (two) dimensions that are not records (docs/patches.md).
 Json axes_of(const Schema& schema, const Variable& var) {
   const int first = var.is_record ? 1 : 0;

@@ -1,4 +1,4 @@
-// What OME-NGFF (0.4, the version for Zarr 2) wants to know of a store that has a field at several
+// Metadata of OME-NGFF (0.4, the version for Zarr 2) for a store with a field at several
 // resolutions.
 #pragma once
 
@@ -7,9 +7,10 @@
 
 namespace forebay::tools {
 
-/// The attribute "multiscales": for each variable in patches its arrays "0/NAME", "1/NAME", …, with
-/// scale 2^k along the dimensions that are cut and translation 0. Of those alone that have axes as
-/// OME-NGFF allows them: records (time), one dimension at most (channel), two or three of space.
+/// Returns the attribute "multiscales". For each variable in patches it has the arrays "0/NAME",
+/// "1/NAME", …, with scale 2^k along the dimensions that are cut, and translation 0. It includes
+/// only variables with axes that OME-NGFF allows: records (time), at most one channel, and two or
+/// three dimensions of space.
 zarr::JsonAttribute multiscales(const Pyramid& pyramid);
 
 }  // namespace forebay::tools

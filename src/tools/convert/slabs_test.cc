@@ -1,5 +1,5 @@
-// Conversion of files with decomposed variables by their slabs: on any number of ranks, in rounds,
-// the values are those that reading by boxes gives.
+// Conversion of files with decomposed variables by their slabs. On any number of ranks, in rounds,
+// it must give the same values as reading by boxes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,13 +15,13 @@
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
 #include "files/classic_file.h"
-#include "files/hdf5/open.h"
+#include "files/open_source.h"
 #include "files/references.h"
-#include "tools/convert/convert.h"
+#include "tools/convert/convert_file.h"
 #include "tools/convert/jobs.h"
 
 namespace forebay::tools {
-namespace {
+namespace slabs_test {
 
 namespace fs = std::filesystem;
 
@@ -29,7 +29,8 @@ constexpr Count rows = 30, columns = 20, levels = 3, records = 6;
 constexpr Count cells = rows * columns;
 constexpr int writers = 4;
 
-/// Who writes a cell by the first map, 0 … 3; nobody (-1), or only by the second map.
+/// Returns which rank writes a cell by the first map: 0 … 3, or -1 if only the second map or no map
+/// has it.
 int owner(Count cell) {
   const auto n = static_cast<std::uint32_t>(cell) * 2654435761U >> 9;
   return n % 7 == 0 ? -1 : static_cast<int>(n % writers);
@@ -51,7 +52,7 @@ class SlabsTest : public ::testing::Test {
 
   enum Var : VarId { series, deep, fixed, filled, twice, never, plain };
 
-  /// Cells of the elements of a request, which `levels` repeat.
+  /// Writes the cells of a request, repeated on each of `layers` levels.
   static void put(Dataset& ds, VarId var, Count record, const std::vector<Count>& cells_of_rank,
                   Count layers = 1, float more = 0) {
     std::vector<float> values;
@@ -91,7 +92,7 @@ class SlabsTest : public ::testing::Test {
     return mine;
   }
 
-  /// Groups of `group` ranks.
+  /// Writes a file with groups of `group` ranks.
   void write(const std::string& path, int group, const char* codec = "none",
              const char* chunk_bytes = "2k") const {
     run_as_threads(writers, [&](const Comm& comm) {
@@ -117,12 +118,12 @@ class SlabsTest : public ::testing::Test {
       std::sort(shifted.begin(), shifted.end());
       put(*ds, fixed, 0, mine);
       for (Count record = 0; record < records; ++record) {
-        // In each record a rank has nothing; one record nobody has.
+        // In each record one rank has nothing. One record is written by no rank.
         const bool absent = record == 2 || comm.rank() == record % (writers + 1);
         put(*ds, series, record, absent ? std::vector<Count>{} : mine);
         put(*ds, deep, record, mine, levels);
         put(*ds, filled, record, mine);
-        put(*ds, filled, record, rest);  // what nobody wrote before
+        put(*ds, filled, record, rest);  // what no rank wrote before
         put(*ds, twice, record, mine);
         if (record == 4) put(*ds, twice, record, shifted, 1, 0.5F);
         put(*ds, plain, record, {});
@@ -172,10 +173,10 @@ TEST_F(SlabsTest, values_are_those_that_boxes_give) {
         options.out = at("out.nc");
         options.keys = {{"layout", layout}, {"chunk_bytes", "2000"}, {"buffer_limit", "16k"}};
         options.force = options.verify = options.quiet = true;
-        if (ranks > 0) options.round_bytes = 12000;  // else slabs are whole
+        if (ranks > 0) options.round_bytes = 12000;  // else slabs are not cut
         const ConvertResult result = convert_on(std::abs(ranks), options);
         EXPECT_EQ(result.verified, 7);
-        EXPECT_EQ(result.by_slabs, 5);  // not twice, nor plain
+        EXPECT_EQ(result.by_slabs, 5);  // all but twice and plain
         EXPECT_EQ(result.rounds >= 5, ranks > 0);
         expect_equal(in, options.out);
       }
@@ -210,7 +211,7 @@ TEST_F(SlabsTest, what_was_never_written_has_the_fill_value) {
   EXPECT_EQ(std::count(none.begin(), none.end(), -2147483647), std::ssize(none));
 }
 
-// Where slabs overlap the later write stays, in whatever order slabs come.
+// If slabs overlap, the later write stays, in whatever order slabs come.
 TEST_F(SlabsTest, of_writes_that_overlap_the_later_one_stays) {
   write(at("in.nc"), 1);
   ConvertOptions options;
@@ -248,7 +249,7 @@ TEST_F(SlabsTest, data_files_are_no_output) {
   }
 }
 
-// Data files go where the output goes, in the place of what was there.
+// Data files go with the output, and replace those that were there.
 TEST_F(SlabsTest, outputs_may_be_decomposed) {
   write(at("in.nc"), 2);
   ConvertOptions options;
@@ -290,7 +291,7 @@ TEST_F(SlabsTest, a_damaged_data_file_is_told_on_all_ranks_and_leaves_no_output)
     EXPECT_FALSE(left.path().filename().string().starts_with(".forebay")) << left.path();
 }
 
-// Nothing else could decode their parts.
+// No other program could decode their parts.
 TEST_F(SlabsTest, slabs_that_are_encoded_are_not_referred_to) {
   write(at("in.nc"), 2, "deflate:1");
   ReferenceOptions options;
@@ -315,8 +316,8 @@ std::vector<std::byte> from_base64(const std::string& text) {
   return bytes;
 }
 
-// What is stored with checksums alone is stored as it is; where its pieces lie apart, as those of
-// odd numbers of short elements do, it is put in.
+// Slabs with checksums only are stored unchanged. If their pieces are not contiguous, as with odd
+// numbers of short elements, they are put into the references.
 TEST_F(SlabsTest, references_name_slabs_with_checksums_too) {
   write(at("in.nc"), 2, "checksum", "200");
   const ClassicFile file(at("in.nc"));
@@ -357,17 +358,17 @@ TEST_F(SlabsTest, references_name_slabs_with_checksums_too) {
   check(fixed, "fixed", Type::int16, 1, "/0", std::int16_t{});
   EXPECT_GE(named, 2);
   EXPECT_GE(put_in, 1);
-  // Nothing is put in beyond its limit.
+  // The limit for data in references holds.
   options.inline_limit = 0;
   EXPECT_GE(make_references(file, options).left_out.size(), 1U);
 }
 
-// Each data file an array of gathered elements, whose chunks are slabs.
+// Each data file is an array of gathered elements, whose chunks are slabs.
 TEST_F(SlabsTest, references_name_slabs_as_chunks) {
   write(at("in.nc"), 2);
   const ClassicFile file(at("in.nc"));
   ReferenceOptions options;
-  EXPECT_THROW(make_references(file, options), Error);  // twice
+  EXPECT_THROW(make_references(file, options), Error);  // because of `twice`
   options.skip = true;
   const References made = make_references(file, options);
   ASSERT_EQ(made.left_out.size(), 1U);
@@ -406,7 +407,7 @@ TEST_F(SlabsTest, references_name_slabs_as_chunks) {
         ASSERT_EQ(got[i], static_cast<double>(value(deep, record, cells_of_group[i])));
     }
   }
-  EXPECT_FALSE(refs.contains("series.0/2.0"));  // a record that nobody wrote
+  EXPECT_FALSE(refs.contains("series.0/2.0"));  // a record that no rank wrote
   EXPECT_TRUE(refs.contains("filled.0.0/0.0") || refs.contains("filled.0.1/0.0"));  // by two maps
 }
 
@@ -418,7 +419,7 @@ TEST(Rounds, what_belongs_together_comes_in_one_round_where_there_is_room) {
     rounds.add(job);
   };
   add(60), add(60);
-  rounds.keep_together(90);  // 80 would have had room
+  rounds.keep_together(90);  // 80 would have fitted
   add(45), add(45);
   rounds.keep_together(1000);
   add(90), add(90), add(90);
@@ -429,5 +430,5 @@ TEST(Rounds, what_belongs_together_comes_in_one_round_where_there_is_room) {
   EXPECT_EQ(ranks, (std::vector<Rank>{0, 1, 0, 1, 0, 1, 0}));
 }
 
-}  // namespace
+}  // namespace slabs_test
 }  // namespace forebay::tools

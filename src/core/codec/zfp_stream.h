@@ -1,0 +1,59 @@
+// zfp streams as Forebay stores them: little-endian words without a header. The shape, the type and
+// the mode are known from elsewhere.
+//
+// libzfp reads words without checking for the end of the stream. Its mode limits the bits that one
+// block can take. So a decoder never leaves a buffer of zfp_stream_maximum_size() bytes, with zeros
+// after the stream, whatever the bytes say.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "array/type.h"
+#include "codec/codec_stage.h"
+
+namespace forebay {
+
+struct ZfpMode {
+  enum class Kind { accuracy, precision, rate, reversible };
+  Kind kind = Kind::reversible;
+  double parameter = 0;  ///< an absolute error, bit planes, bits an element
+};
+
+/// Values of float32 or float64 in native order; `shape`, slowest first, has one to four lengths,
+/// all at least 1.
+struct ZfpField {
+  Type type = Type::none;
+  std::span<const std::size_t> shape;
+  std::byte* values = nullptr;  ///< compress() only reads them
+};
+
+/// The implementation: codec/zfp_blocks where it can be used, or libzfp always. Both make and read
+/// the same streams.
+enum class ZfpWay { quickest, library };
+
+/// Upper limit for the bytes of such a field's stream.
+std::size_t zfp_capacity(const ZfpField& field, const ZfpMode& mode);
+
+/// The same for mode accuracy, computed without libzfp: never less, and little more.
+Count zfp_most_bytes(Type type, std::span<const std::size_t> shape);
+
+/// Writes the stream into `out`, which has zfp_capacity() bytes and is aligned for any element.
+/// Returns its size, 0 if zfp fails. The words are in the machine's byte order, as
+/// decompress_in_place() expects them; order_words() converts them to the file's order. If `back`
+/// is not null, it gets the values that decoding gives. Errc::enomem.
+std::size_t zfp_compress_to(const ZfpField& field, const ZfpMode& mode, std::span<std::byte> out,
+                            std::byte* back = nullptr, ZfpWay way = ZfpWay::quickest);
+void zfp_order_words(std::span<std::byte> stream);
+
+/// Decodes the output of zfp_compress_to(). Returns false if zfp fails.
+bool zfp_decompress_in_place(const ZfpField& field, const ZfpMode& mode,
+                             std::span<std::byte> stream);
+
+/// Decodes a stream of any bytes into the field, using `scratch`. Errc::enotnc if it is not a
+/// stream of such a field, Errc::enomem.
+void zfp_decompress_from(std::span<const std::byte> stream, const ZfpField& field,
+                         const ZfpMode& mode, ScratchBuffer& scratch,
+                         ZfpWay way = ZfpWay::quickest);
+
+}  // namespace forebay

@@ -1,0 +1,558 @@
+// The life of a dataset: create, open, modes, close. Requests are in dataset_data.cc, definitions
+// in define.cc and enddef.cc.
+#include "dataset/dataset.h"
+
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "array/placement.h"
+#include "base/attempt.h"
+#include "base/hash.h"
+#include "codec/pipeline.h"
+#include "comm/agree.h"
+#include "comm/last_call.h"
+#include "container/recognise.h"
+#include "dataset/dataset_staging.h"
+#include "dataset/print_report.h"
+#include "layout/classic_part.h"
+#include "method/effect.h"
+#include "method/front_end.h"
+
+namespace forebay {
+
+/// The names of a file, and the folder that the program is in.
+struct NamedFile {
+  std::string given, folder, path;
+
+  explicit NamedFile(const std::string& name, std::string at = current_folder())
+      : given(name), folder(std::move(at)), path(absolute_path(given, folder)) {}
+  std::string pack() const { return given + '\0' + folder + '\0'; }
+};
+
+/// Rank 0's arguments of create and open, which all ranks use, so that their methods are equal.
+struct OpeningArguments {
+  HintMap hints;
+  std::int64_t flag = 0;
+  std::string found = {};  ///< the container that recognises the existing file, if one does
+  bool logs = false;       ///< an earlier job may have left logs
+
+  std::string pack() const {
+    std::string packed = std::to_string(flag) + '\0' + found + '\0' + (logs ? "1" : "") + '\0';
+    for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
+    return packed;
+  }
+  void unpack(const std::string& packed) {
+    std::size_t at = 0;
+    const auto next = [&] {
+      std::string text = packed.c_str() + at;
+      at += text.size() + 1;
+      return text;
+    };
+    flag = std::stoll(next());
+    found = next();
+    logs = !next().empty();
+    hints.clear();
+    while (at < packed.size()) {
+      const std::string key = next();
+      hints[key] = next();
+    }
+  }
+};
+
+/// What rank 0 has broadcast.
+struct CreationRequest {
+  OpeningArguments arguments;
+  MethodSources sources;
+  std::int64_t hash;
+
+  CreationRequest(OpeningArguments given, MethodSources read)
+      : arguments(std::move(given)), sources(std::move(read)) {
+    const std::string all = arguments.pack() + text_of(sources);
+    hash = static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(all))) >> 1);
+  }
+};
+
+namespace {
+
+/// The last request to create a file that this process has received.
+class LastAsked {
+ public:
+  std::shared_ptr<const CreationRequest> get() {
+    const std::lock_guard lock(mutex_);
+    return last_;
+  }
+  void set(std::shared_ptr<const CreationRequest> asked) {
+    const std::lock_guard lock(mutex_);
+    last_.swap(asked);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const CreationRequest> last_;
+};
+
+LastAsked& last_asked() {
+  static auto* last = new LastAsked;  // never freed: what runs last may still make a file
+  return *last;
+}
+
+Method method_for(const std::string& path, const HintMap& hints, const MethodSources& sources) {
+  Method method = choose_method(path, hints, sources);
+  keep_honoured(method, FrontEnd::netcdf);
+  return method;
+}
+
+/// `makes`: a file is created. Ranks may be in different folders; the file lies in rank 0's.
+Method shared_method(const Comm& comm, NamedFile& name, OpeningArguments& arguments, bool makes) {
+  const std::string given = name.given;
+  std::string packed = name.pack() + arguments.pack();
+  const MethodSources sources = share_method_sources(comm, &packed);
+  const std::string of_root = packed.substr(0, packed.find('\0'));
+  name = NamedFile(of_root, packed.c_str() + of_root.size() + 1);
+  if (!comm.is_root()) arguments.unpack(packed.substr(name.pack().size()));
+  // Programs that open a file between two others create those alike, so the request is kept. If
+  // there is no memory for it, the next one is broadcast again.
+  if (makes)
+    attempt_to(
+        [&] { last_asked().set(std::make_shared<const CreationRequest>(arguments, sources)); });
+  name.given = given;
+  return method_for(of_root, arguments.hints, sources);
+}
+
+/// Only rank 0 looks; the result is broadcast with its arguments.
+std::string look_at(const Comm& comm, const std::string& path) {
+  if (!comm.is_root()) return {};
+  const ContainerEntry* entry = recognise(path);
+  return entry ? entry->name : "";
+}
+
+/// Only rank 0 looks.
+bool may_have_leftovers(bool is_root, const std::string& path) {
+  if (!is_root) return false;
+  const auto& stages = parts(PartKind::stage);
+  return std::any_of(stages.begin(), stages.end(), [&](const Part* part) {
+    const auto& leftovers = static_cast<const StageEntry*>(part)->leftovers;
+    return leftovers && leftovers->any(path);
+  });
+}
+
+/// Collective.
+void meet_leftovers(const Comm& comm, const std::string& path, bool writable, bool creating,
+                    const Method& method) {
+  for (const Part* part : parts(PartKind::stage)) {
+    const auto& leftovers = static_cast<const StageEntry*>(part)->leftovers;
+    if (leftovers) leftovers->meet(comm, path, writable, creating, method);
+  }
+}
+
+/// `path` is absolute, here and below.
+OpeningArguments to_create(bool is_root, const std::string& path, int version, bool no_clobber,
+                           const HintMap& hints) {
+  OpeningArguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
+  arguments.logs = !no_clobber && may_have_leftovers(is_root, path);
+  return arguments;
+}
+
+std::string layout_of(const Variable& var, bool shows_patches) {
+  if (!var.chunking) return var.decomposed ? "decomposed" : "canonical";
+  return shows_patches || Pipeline::parts_of(var.chunking->codec) > 1 ? "patches" : "chunked";
+}
+
+/// An existing file keeps its container, whatever hints say; hints apply to files that are created.
+/// If no container recognises the file, the default one opens it and reports the error.
+void use_found(Method& method, const std::string& found) {
+  method.container = found.empty() ? Method{}.container : found;
+  method.origin.erase("container");
+  if (!found.empty()) method.origin["container"] = "the file";
+}
+
+}  // namespace
+
+Dataset::Dataset(Comm comm, const NamedFile& name, Method method)
+    : comm_(std::move(comm)), given_(name.given), path_(name.path), method_(std::move(method)) {
+  if (method_.stage == "burst")
+    method_.burst_directory = absolute_path(method_.burst_directory, name.folder);
+  start_timeline(comm_, method_, report_, opened_);
+}
+
+// The engine's parts refer to comm_ and report_, which are members declared before them.
+Dataset::~Dataset() = default;
+
+template <typename F>
+std::unique_ptr<Dataset> Dataset::start(const Comm& comm, const PriorMeeting* met, F&& begin) {
+  std::unique_ptr<Dataset> ds;
+  bool made = false;  // this rank made the file
+  bool has_met = false;
+  if (!met) comm.meet();
+  auto failed = up_to_meeting(comm, [&] {
+    if (met && met->failed) throw *met->failed;
+    has_met = begin(ds, made);
+  });
+  if (!has_met && !failed) failed = attempt_to([&] { comm.meet(); });
+  if (!failed) return ds;
+  // All ranks close MPI's own file, or none does.
+  const bool engine = ds && ds->container_ && ds->container_->has_engine();
+  if (comm.all_reduce(engine, Reduce::min)) ds->container_->release();
+  if (made) attempt_to([&] { ds->container_->remove(ds->place_now()); });
+  ds.reset();
+  comm.barrier();  // after it the name is gone: any rank may create the file anew
+  throw *failed;
+}
+
+std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int version,
+                                         bool no_clobber, const HintMap& hints, bool may_be_later,
+                                         const PriorMeeting* met) {
+  return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool& made) {
+    NamedFile name(path);
+    OpeningArguments arguments;
+    Method method;
+    if (met && met->asked) {
+      arguments = met->asked->arguments;
+      method = method_for(path, arguments.hints, met->asked->sources);
+    } else {
+      arguments = to_create(comm.is_root(), name.path, version, no_clobber, hints);
+      method = shared_method(comm, name, arguments, true);
+    }
+    const PiggybackFacts* const beside = met && met->beside ? &met->beside : nullptr;
+    return begin_new(ds, comm, name, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
+                     std::move(method), arguments.logs, may_be_later, made, beside);
+  });
+}
+
+std::shared_ptr<const CreationRequest> Dataset::creation_request(const std::string& path,
+                                                                 int version, bool no_clobber,
+                                                                 const HintMap& hints) {
+  return std::make_shared<const CreationRequest>(
+      to_create(true, absolute_path(path), version, no_clobber, hints), read_method_sources());
+}
+
+std::shared_ptr<const CreationRequest> Dataset::last_creation_request() {
+  return last_asked().get();
+}
+
+std::int64_t Dataset::hash_of_request(const CreationRequest& asked, const std::string& path) {
+  const NamedFile name(path);
+  const std::string all = std::to_string(asked.hash) + name.pack();
+  return static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(all))) >> 1);
+}
+
+std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
+                                            bool no_clobber, const Method& method) {
+  return start(comm, nullptr, [&](std::unique_ptr<Dataset>& ds, bool& made) {
+    return begin_new(ds, comm, NamedFile(path), version, no_clobber, method, !no_clobber, false,
+                     made, nullptr);
+  });
+}
+
+bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const NamedFile& name,
+                        int version, bool exclusive, Method method, bool logs, bool may_be_later,
+                        bool& made, const PiggybackFacts* beside) {
+  ds.reset(new Dataset(comm, name, std::move(method)));
+  ds->schema_.version = version;
+  if (logs) meet_leftovers(comm, ds->path_, true, true, ds->method_);
+  ds->created_ = ds->changed_ = true;
+  ds->use_container();
+  const bool stage_first = ds->stage_entry().is_local;
+  if (stage_first) ds->start_staging();
+  // Values after the file's own collective step would need another one.
+  std::function<std::span<std::int64_t>()> tells;
+  if (beside && stage_first && !exclusive) tells = [&] { return (*beside)(*ds); };
+  const bool has_met = ds->container_->create(exclusive, may_be_later, made, tells);
+  // An exclusive creation shows that existing logs belong to a file that was removed.
+  if (exclusive) meet_leftovers(comm, ds->path_, true, true, ds->method_);
+  if (!stage_first) ds->start_staging();
+  return has_met && stage_first && !exclusive;
+}
+
+std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool writable,
+                                       const HintMap& hints, const PriorMeeting* met) {
+  return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool&) {
+    NamedFile name(path);
+    OpeningArguments arguments{hints, writable, look_at(comm, name.path),
+                               may_have_leftovers(comm.is_root(), name.path)};
+    Method method = shared_method(comm, name, arguments, false);
+    begin_old(ds, comm, name, arguments.flag != 0, std::move(method), arguments.found,
+              arguments.logs);
+    return false;
+  });
+}
+
+std::unique_ptr<Dataset> Dataset::open_by(Comm comm, const std::string& path, bool writable,
+                                          const Method& method) {
+  return start(comm, nullptr, [&](std::unique_ptr<Dataset>& ds, bool&) {
+    const NamedFile name(path);
+    std::string found = look_at(comm, name.path);
+    comm.broadcast(found);
+    begin_old(ds, comm, name, writable, method, found, true);
+    return false;
+  });
+}
+
+void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const NamedFile& name,
+                        bool writable, Method method, const std::string& found, bool logs) {
+  use_found(method, found);
+  ds.reset(new Dataset(comm, name, std::move(method)));
+  ds->writable_ = writable;
+  ds->was_there_ = true;
+  ds->mode_ = Mode::collective;
+  if (logs) meet_leftovers(comm, ds->path_, ds->writable_, false, ds->method_);
+  ds->use_container();
+  ds->container_->open();
+  // The file does not say which variables were filled; PnetCDF assumes that all were.
+  for (Variable& var : ds->schema_.vars) var.no_fill = false;
+  ds->found_vars_ = ds->schema_.vars.size();
+  ds->coarse_ = CoarseView::of(ds->schema_, ds->method_, writable);
+  ds->record_stride_ = record_size(ds->schema());
+  ds->start_staging();
+}
+
+void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }
+
+void Dataset::use_container() {
+  const StageEntry& stage = stage_entry();
+  if (writable_ && stage.writes_later)
+    later_ = std::make_unique<WriteQueue>(method_.async_memory, report_);
+  container_ =
+      find_part<ContainerEntry>(method_.container)
+          ->make({comm_, path_, method_, schema_, report_, writable_, stage.batches, later_.get()});
+  stage_ = make_direct_stage(container_->layout());
+}
+
+const Variable& Dataset::variable(VarId id) const {
+  const auto& vars = schema().vars;
+  if (id < 0 || static_cast<std::size_t>(id) >= vars.size()) {
+    throw Error(Errc::enotvar, "no variable has id " + std::to_string(id) + " in " + path_);
+  }
+  return vars[static_cast<std::size_t>(id)];
+}
+
+void Dataset::require_define() const {
+  if (mode_ != Mode::define)
+    throw Error(Errc::enotindefine, path_ + " is not in define mode", "call redef first");
+}
+
+void Dataset::require_data() const {
+  if (mode_ == Mode::define)
+    throw Error(Errc::eindefine, path_ + " is in define mode", "call enddef first");
+}
+
+void Dataset::require_writable() const {
+  if (!writable_)
+    throw Error(Errc::eperm, path_ + " was opened for reading only", "open it with NC_WRITE");
+}
+
+void Dataset::redef() {
+  require_writable();
+  if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode already");
+  if (mode_ == Mode::independent) end_independent();
+  catch_up();
+  std::optional<Schema> before;
+  together(comm_, [&] {
+    stage_->flush(true);  // staged writes refer to the old definitions
+    before = schema_;
+  });
+  before_redef_ = std::move(before);
+  mode_ = Mode::define;
+}
+
+void Dataset::begin_independent() {
+  require_data();
+  catch_up();
+  if (writable_ && mode_ == Mode::collective) stage_->begin_alone();
+  apart_ = apart_ || writable_;
+  mode_ = Mode::independent;
+}
+
+// Ranks may have added different numbers of records independently.
+void Dataset::end_independent() {
+  require_data();
+  if (mode_ != Mode::independent)
+    throw Error(Errc::enotindep, path_ + " is not in independent data mode");
+  mode_ = Mode::collective;
+  if (!writable_) return;
+  together(comm_, [&] {
+    // A publication includes the number of records, too.
+    if (container_->publishes_records() || stage_->holds_writes())
+      schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
+    stage_->end_alone();
+    if (!stage_->holds_writes()) write_agreed_numrecs();
+  });
+}
+
+void Dataset::sync_numrecs() {
+  require_data();
+  require_writable();
+  catch_up();
+  together(comm_, [&] {
+    if ((stage_->holds_writes() || handed_over_) && mode_ == Mode::collective) stage_->flush(true);
+    write_agreed_numrecs();
+  });
+}
+
+void Dataset::write_agreed_numrecs() {
+  const bool waits = container_->definitions_wait();
+  if (!schema_.record_dim() && !waits) return;
+  if (!apart_ && !numrecs_dirty_ && !waits) return;  // all ranks know the same number
+  std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_ || waits};
+  comm_.all_reduce(most, Reduce::max);
+  schema_.numrecs = most[0];
+  if (most[1] == 0) return;
+  numrecs_dirty_ = true;  // until it is written
+  container_->publish();
+  numrecs_dirty_ = false;
+}
+
+void Dataset::sync() {
+  require_data();
+  catch_up();
+  if (!writable_) {
+    container_->look_again();
+    if (coarse_) coarse_->set_records(schema_.numrecs);
+    return comm_.barrier();
+  }
+  StepTimer timer(report_, Step::sync);
+  together(comm_, [&] {
+    if (container_->publishes_records())
+      schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
+    stage_->flush(true);
+    write_agreed_numrecs();
+    container_->sync();
+  });
+  report_staged_range_error();
+}
+
+void Dataset::flush() {
+  if (mode_ == Mode::define) return;  // nothing is staged in define mode
+  if (mode_ == Mode::collective) {
+    catch_up();
+    together(comm_, [&] { stage_->flush(true); });
+  } else {
+    stage_->flush(false);
+  }
+  report_staged_range_error();
+}
+
+bool Dataset::is_closed() const { return staging_ && staging_->is_closed(); }
+
+FileAsMade Dataset::as_made() {
+  const std::int64_t windows = comm_.all_reduce(report_[Counter::windows], Reduce::max);
+  FileAsMade file{was_there_, {}, {}, windows > 0 || was_bundled_, was_bundled_};
+  for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
+    const Variable& var = schema_.vars[v];
+    const std::string& layout = file.layouts[var.name] = layout_of(var, coarse_ != nullptr);
+    if (v < found_vars_ && writable_ && var.ndims() > 0) file.found[var.name] = layout;
+  }
+  return file;
+}
+
+void Dataset::close() {
+  if (is_closed()) throw Error(Errc::ebadid, path_ + " was closed as the program ended");
+  const LastCall last(comm_);
+  std::optional<Error> first;
+  std::optional<Error> pending;  // says less than other errors
+  auto step = [&](auto&& f) {
+    auto error = attempt_together(comm_, f);
+    if (error && !first) first = error;
+    return !error;
+  };
+  if (mode_ == Mode::define) step([&] { enddef(); });
+  if (!puts_.empty() || !gets_.empty()) {
+    attempt_to([&] { cancel(Which::all, {}, {}); });
+    pending = Error(Errc::epending);
+    attempt_to([&] {  // with a text, if there is memory for it
+      pending =
+          Error(Errc::epending, "nonblocking requests were pending when " + path_ + " was closed",
+                "call wait or cancel before close");
+    });
+  }
+  if (mode_ == Mode::independent) step([&] { end_independent(); });
+  // Work that no rank has, or for which no other rank waits, needs no collective step.
+  bool behind = mode_ == Mode::collective && stage_->may_be_behind();
+  bool publishes_last = true;
+  if (behind && writable_ && stage_entry().is_local && !stage_->holds_writes()) {
+    if (const auto mine = container_->has_last_work()) {
+      std::int64_t any = *mine;
+      const auto failed = up_to_meeting(comm_, [&] { any = comm_.all_reduce(any, Reduce::max); });
+      behind = publishes_last = failed || any != 0;
+      keep_first(first, failed);
+    }
+  }
+  const bool flushed = !behind || step([&] { stage_->flush(true); });
+  if (writable_ && mode_ == Mode::collective) {
+    // If writing staged data failed, nothing makes it visible.
+    const bool all_there = flushed || !stage_->holds_writes();
+    const bool publishes = publishes_last && all_there && container_->publishes_records();
+    if (publishes) step([&] { container_->refresh_definitions(); });
+    // If this has steps at all, the last one is collective.
+    if (all_there && (schema_.record_dim() || container_->definitions_wait()))
+      keep_first(first, up_to_meeting(comm_, [&] { write_agreed_numrecs(); }));
+    if (publishes) step([&] { container_->publish_last(); });
+    attempt_into(first, [&] {
+      std::int64_t changed = changed_ && all_there;
+      if (apart_) changed = comm_.all_reduce(changed, Reduce::max);
+      container_->fill_up(changed != 0);
+    });
+  }
+  const auto close_stage = [&] { stage_->close(false); };
+  stage_->holds_writes() ? void(step(close_stage)) : void(attempt_into(first, close_stage));
+  report_[Step::total] = seconds_since(opened_);
+  attempt_into(first, [&] { container_->release(); });
+  if (!method_.report.empty()) {
+    step([&] {
+      auto reasons = container_->reasons();
+      reasons.push_back(stage_->reasons());
+      reasons.insert(reasons.end(), remarks_.begin(), remarks_.end());
+      if (coarse_) reasons.push_back(coarse_->reason());
+      if (method_.container == "classic" || method_.container == "directory") {
+        const auto lines = without_effect(method_, as_made());
+        reasons.insert(reasons.end(), lines.begin(), lines.end());
+      }
+      std::erase(reasons, std::string());  // from parts that have none
+      print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
+    });
+  }
+  attempt_into(first, [&] { container_->close(); });
+  std::int64_t left = pending.has_value();
+  agree_on_error(comm_, first, std::span(&left, 1), Reduce::max);
+  if (left != 0 && comm_.size() > 1) {
+    const Error others = told_by_others(comm_, pending, to_int(Errc::epending));
+    if (!pending) throw Error(others);
+  }
+  if (pending) throw *pending;
+  report_staged_range_error();
+}
+
+void Dataset::abort() {
+  const LastCall last(comm_);
+  // A file that could not be made need not be removed.
+  if (attempt_to([&] { finish_making(); })) created_ = false;
+  const bool remove = created_;
+  if (mode_ == Mode::define && before_redef_) {
+    schema_ = std::move(*before_redef_);
+    before_redef_.reset();
+    mode_ = Mode::collective;
+  }
+  attempt_to([&] { cancel(Which::all, {}, {}); });
+  std::optional<Error> first;
+  auto step = [&](auto&& f) {
+    auto error = attempt_together(comm_, f);
+    if (error && !first) first = error;
+    return !error;
+  };
+  if (!remove && mode_ == Mode::independent) step([&] { end_independent(); });
+  if (remove || step([&] { stage_->flush(true); })) step([&] { stage_->close(remove); });
+  step([&] { container_->release(); });
+  std::string place;
+  attempt_into(first, [&] { place = remove && comm_.is_root() ? place_now() : ""; });
+  step([&] { container_->close(); });
+  // No rank has the file open any more, so it may be removed.
+  step([&] {
+    if (remove && comm_.is_root()) container_->remove(place);
+  });
+  agree(first);
+}
+
+HintMap Dataset::hints_in_force() const { return to_hints(method_); }
+
+}  // namespace forebay

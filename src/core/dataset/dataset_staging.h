@@ -1,0 +1,40 @@
+// The host of a stage. Only dataset*.cc use it.
+#pragma once
+
+#include <memory>
+
+#include "comm/left_open.h"
+#include "dataset/dataset.h"
+#include "stage/stage.h"
+
+namespace forebay {
+
+class Dataset::Staging : public StageHost, LeftOpen {
+ public:
+  explicit Staging(Dataset& dataset) : LeftOpen(Turn::file), dataset_(dataset) {}
+
+  bool is_regular() override;
+  void write_agreed_numrecs() override;
+  void publish() override;
+  WriteQueue* later() override;
+  std::unique_ptr<Aside> aside() override;
+  void write_with_others() override;
+  Count room() override;
+  std::unique_ptr<std::byte[]> take_memory(Count bytes) override;
+  void give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept override;
+
+  /// Returns whether the file was closed because the program ended.
+  bool is_closed() const { return closed_; }
+
+ private:
+  const Comm& its_ranks() const override { return dataset_.comm_; }
+  std::string its_name() const override { return dataset_.path_; }
+  bool would_lose() const override;
+  std::string if_not_ended() const override;
+  void end() override;
+
+  Dataset& dataset_;
+  bool closed_ = false;
+};
+
+}  // namespace forebay

@@ -1,0 +1,378 @@
+#include "files/classic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "array/convert.h"
+#include "base/attempt.h"
+#include "base/error.h"
+#include "base/processors.h"
+#include "base/words.h"
+#include "decomposed/format/decomposed_schema.h"
+#include "format/chunk_schema.h"
+#include "format/classic_header.h"
+#include "layout/canonical/canonical.h"
+#include "layout/chunked/files_beside.h"
+#include "layout/classic_part.h"
+#include "method/method.h"
+#include "storage/directory.h"
+#include "transport/direct_io.h"
+
+namespace forebay {
+namespace {
+
+constexpr Count thread_bytes = 4 << 20;  // fewer are not worth a thread
+constexpr Count hole_threshold = 4096;   // elements that are closer are read together
+
+// Cuts a read into pieces that threads take in turn, so that a thread with a busy processor delays
+// nobody. Pieces end at boundaries of large pages of the destination. So each page is first touched
+// by one thread, and the system clears it for that thread. Copies to aligned addresses are also
+// faster, and large arrays are not aligned by themselves.
+class Pieces {
+ public:
+  Pieces(const void* memory, Count elements, Type external, Type type)
+      : each_(piece_bytes / std::max(size_of(type), size_of(external))), elements_(elements) {
+    const auto past = static_cast<Count>(reinterpret_cast<std::uintptr_t>(memory) % piece_bytes);
+    lead_ = (piece_bytes - past) % piece_bytes / size_of(type) % each_;
+  }
+  std::size_t size() const {
+    const Count behind = std::max<Count>(0, elements_ - lead_);
+    return static_cast<std::size_t>((lead_ > 0 ? 1 : 0) + (behind + each_ - 1) / each_);
+  }
+  /// Returns the first element of piece i; for size(), one past the last element.
+  Count edge(std::size_t i) const {
+    if (i == 0) return 0;
+    const Count whole = static_cast<Count>(i) - (lead_ > 0 ? 1 : 0);
+    return std::min(elements_, lead_ + whole * each_);
+  }
+
+ private:
+  static constexpr Count piece_bytes = 2 << 20;
+  Count each_, elements_, lead_ = 0;
+};
+
+}  // namespace
+
+Offset end_of(const Schema& schema, const Variable& var) {
+  if (var.chunking || var.decomposed) return var.begin + size_of(var.type);
+  if (!var.is_record) return var.begin + var.inner_bytes();
+  if (schema.numrecs == 0) return var.begin;
+  return var.begin + (schema.numrecs - 1) * schema.recsize + var.inner_bytes();
+}
+
+// Only the last record can be incomplete, since a new record is always the last one. Files with
+// chunks or maps are written by Forebay, and have their full size.
+bool ends_within_values(const Schema& schema, Offset size) {
+  const bool is_ours = std::any_of(schema.vars.begin(), schema.vars.end(), [](const Variable& var) {
+    return var.chunking || var.decomposed;
+  });
+  for (const Variable& var : schema.vars) {
+    if (var.chunking || var.decomposed || (var.is_record && schema.numrecs == 0)) continue;
+    const Offset end = end_of(schema, var);
+    const bool all_but_last =
+        !var.is_record || size >= schema.begin_rec + (schema.numrecs - 1) * schema.recsize;
+    if (end > size && (is_ours || size > end - var.inner_bytes() || !all_but_last)) return true;
+  }
+  return false;
+}
+
+namespace {
+
+/// Opens a regular file for reading. `status` receives what the system knows of it.
+Descriptor open_regular(const std::string& path, struct stat& status) {
+  // O_NONBLOCK: a pipe without a writer must not block. It is refused below.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) throw system_error(errno, Errc::efile, "open", path);
+  if (::fstat(file.get(), &status) != 0) throw system_error(errno, Errc::efile, "inspect", path);
+  if (!S_ISREG(status.st_mode))
+    throw Error(Errc::enotnc, path + ": no regular file", "give the path of a netCDF file");
+  return file;
+}
+
+void read_all(const Descriptor& file, const std::string& path, Offset offset,
+              std::span<std::byte> out) {
+  if (read_at(file.get(), offset, out, path) != out.size())
+    throw Error(Errc::etrunc, path + ": the file became shorter while it was read");
+}
+
+/// Reads the header as it is stored. Errors begin with the path.
+Schema read_stored(const Descriptor& file, const std::string& path, Offset file_size) {
+  const classic::ReadUpTo read = [&](std::vector<std::byte>& bytes, Offset wanted) {
+    const std::size_t have = bytes.size();
+    bytes.resize(static_cast<std::size_t>(std::min(wanted, file_size)));
+    read_all(file, path, static_cast<Offset>(have), std::span(bytes).subspan(have));
+    const auto kind = classic::detect(bytes);
+    if (kind == 3) {
+      throw Error(Errc::enotnc3, path + ": this is an HDF5 file, as netCDF-4 writes them",
+                  "convert it with: nccopy -k cdf5 IN OUT");
+    }
+    if (!kind) {
+      throw Error(Errc::enotnc, path + ": this is no netCDF file",
+                  file_size == 0 ? "it is empty" : "it does not begin with CDF");
+    }
+    return file_size;
+  };
+  return classic::read_header(path, read);
+}
+
+/// Returns the items for `key` in "key=value;key=value".
+std::string said_of(std::string_view key, std::string_view hints) {
+  std::string said;
+  for (const std::string_view item : items_of(hints, ';'))
+    if (const auto hint = key_and_value(item); hint && hint->first == key)
+      said.append(item).append(";");
+  return said;
+}
+
+// Reads only this key, by which users choose the synced state. Other keys may be meant for
+// programs, or make no sense, and must not make the file unreadable.
+chunked::OpenState wanted_state(const std::string& path) {
+  MethodSources sources = read_method_sources();
+  sources.report.clear();
+  for (std::string* hints : {&sources.forebay_hints, &sources.pnetcdf_hints})
+    *hints = said_of("chunk_state", *hints);
+  auto state = chunked::OpenState::newest;
+  const auto look = [&] {
+    if (choose_method(path, {}, sources).chunk_state == ChunkState::synced)
+      state = chunked::OpenState::synced;
+  };
+  if (attempt_to(look)) {
+    sources.config_name.clear();
+    attempt_to(look);
+  }
+  return state;
+}
+
+}  // namespace
+
+bool shows_anchors(const std::string& path) {
+  bool shows = false;
+  const auto unreadable = attempt_to([&] {
+    struct stat status {};
+    const Descriptor file = open_regular(directory::to_open(path), status);
+    const Schema stored = read_stored(file, path, status.st_size);
+    shows = chunked::has_anchors(stored) || decomposed::has_anchors(stored);
+  });
+  return shows && !unreadable;
+}
+
+ClassicFile::Stamp ClassicFile::stamp_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
+          status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+ClassicFile::Stamp ClassicFile::stamp_at(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? stamp_of(status) : Stamp{};
+}
+
+ClassicFile::ClassicFile(const std::string& path) : ClassicFile(path, wanted_state(path)) {}
+
+ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
+    : path_(directory::to_open(path)) {
+  struct stat status {};
+  file_ = open_regular(path_, status);
+  stamp_ = stamp_of(status);
+  file_size_ = status.st_size;
+  schema_ = read_stored(file_, path_, file_size_);
+  const Count in_header = schema_.numrecs;
+  if (decomposed::has_anchors(schema_)) {
+    naming(path_, [&] {
+      std::uint64_t id = 0;
+      schema_ = decomposed::from_stored(schema_, id);
+      maps_ = std::make_unique<FileMaps>(schema_, path_, id, state);
+    });
+  }
+  if (chunked::has_anchors(schema_)) naming(path_, [&] { open_chunks(state); });
+  added_records_ = -schema_.numrecs;
+  if ((!maps_ || maps_->is_newest()) && (!chunks_ || chunks_->index().newest))
+    keep_added_records(schema_, in_header, file_size_);
+  added_records_ += schema_.numrecs;
+  zero_beyond_end_ = !ends_within_values(schema_, file_size_);
+}
+
+struct ClassicFile::DataFolder {
+  DataFolder(const std::string& path, std::uint64_t id)
+      : stamp(stamp_at(chunked::index_path(path))),
+        files(path, id, 0, report, data_files::caches_to_read(path)) {
+    missing = attempt_to([&] {
+      index = chunked::open_index(path, id, 0, report, data_files::caches_to_read(path));
+      size = index->size();
+    });
+  }
+
+  Report report;
+  std::shared_ptr<File> index;
+  Offset size = 0;
+  Stamp stamp;  // of the index before it was read; empty if there is none
+  std::optional<Error> missing;
+  data_files::Opened files;
+};
+
+ClassicFile::~ClassicFile() = default;
+
+void ClassicFile::open_chunks(chunked::OpenState state) {
+  Offset root = 0, size = file_size_;
+  const auto id = chunked::files_of(schema_);
+  schema_ = chunked::from_stored(schema_, root);
+  ReadInto read = [this](Offset offset, std::span<std::byte> out) { read_raw(offset, out); };
+  if (id) {
+    beside_ = std::make_unique<DataFolder>(path_, *id);
+    size = beside_->size;
+    read = [this](Offset offset, std::span<std::byte> out) {
+      if (beside_->index->read_at(offset, out) != out.size())
+        throw Error(Errc::etrunc,
+                    beside_->index->path() + ": the file became shorter while it was read");
+    };
+  }
+  auto index = load_chunk_index(read, root, size, schema_, state);
+  if (id && beside_->missing) index.facts.damage = beside_->missing;
+  chunks_ = std::make_unique<FileChunks>(schema_, std::move(index), size, std::move(read),
+                                         id ? &beside_->files : nullptr);
+}
+
+bool ClassicFile::changed() const {
+  struct stat status {};
+  if (::fstat(file_.get(), &status) == 0 && stamp_of(status) != stamp_) return true;
+  if (maps_ && maps_->changed()) return true;
+  if (beside_ && stamp_at(chunked::index_path(path_)) != beside_->stamp) return true;
+  return ::stat(path_.c_str(), &status) == 0 && stamp_of(status) != stamp_;
+}
+
+void ClassicFile::read_raw(Offset offset, std::span<std::byte> out) const {
+  read_all(file_, path_, offset, out);
+}
+
+Count ClassicFile::zero_beyond_end() {
+  zero_beyond_end_ = true;
+  Offset end = file_size_;
+  for (const Variable& var : schema_.vars) end = std::max(end, end_of(schema_, var));
+  return end - file_size_;
+}
+
+std::vector<Count> ClassicFile::shape(VarId var, int level) const {
+  const Variable& variable = schema_.vars[static_cast<std::size_t>(var)];
+  std::vector<Count> lengths = level == 0 ? variable.shape : at_level(variable, level).shape;
+  if (variable.is_record) lengths[0] = schema_.numrecs;
+  return lengths;
+}
+
+void ClassicFile::check(VarId id, const Subarray& selection, Type type, int level) const {
+  if (id < 0 || static_cast<std::size_t>(id) >= schema_.vars.size()) {
+    throw Error(Errc::enotvar, path_ + ": there is no variable " + std::to_string(id));
+  }
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const std::size_t n = var.dimids.size();
+  if (selection.start.size() != n || selection.count.size() != n ||
+      (!selection.stride.empty() && selection.stride.size() != n)) {
+    throw Error(Errc::einval,
+                path_ + ": variable " + var.name + " has " + std::to_string(n) + " dimensions",
+                "give start and count for each");
+  }
+  if (level < 0 || level > levels(id)) {
+    const std::string last = std::to_string(levels(id));
+    throw Error(Errc::einval,
+                path_ + ": variable " + var.name + " has no level " + std::to_string(level),
+                levels(id) == 0 ? "only variables in patches have coarser levels (layout=patches)"
+                                : "its levels are 0, which is all of it, to " + last);
+  }
+  naming(path_, [&] {
+    check_selection(level == 0 ? var : at_level(var, level), schema_.numrecs,
+                    selection.start.data(), selection.count.data(),
+                    selection.stride.empty() ? nullptr : selection.stride.data(), true);
+  });
+  if (!convertible(var.type, type)) {
+    throw Error(Errc::echar, path_ + ": variable " + var.name + " is of type " + name_of(var.type) +
+                                 ", which does not convert to " + name_of(type));
+  }
+}
+
+bool ClassicFile::read(VarId id, const Subarray& selection, Type type, void* out, int threads,
+                       int level) const {
+  check(id, selection, type, level);
+  const auto& count = selection.count;
+  if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  if (var.decomposed)
+    return naming(path_, [&] { return maps_->read(id, selection, type, out, threads); });
+  if (!var.chunking) return read_plain(id, selection, type, out, threads);
+  return naming(path_, [&] { return chunks_->read(id, selection, type, out, threads, level); });
+}
+
+int ClassicFile::levels(VarId id) const {
+  const bool chunked = schema_.vars[static_cast<std::size_t>(id)].chunking.has_value();
+  return chunked ? chunks_->levels(id) : 0;
+}
+
+CoarseSchema ClassicFile::coarse(int level) const {
+  std::vector<int> levels;
+  for (std::size_t v = 0; v < schema_.vars.size(); ++v)
+    levels.push_back(this->levels(static_cast<VarId>(v)));
+  return naming(path_, [&] { return coarse_schema(schema_, levels, level); });
+}
+
+std::vector<LevelErrors> ClassicFile::level_errors(VarId id) const {
+  if (levels(id) == 0) return std::vector<LevelErrors>(1);
+  return naming(path_, [&] { return chunks_->level_errors(id); });
+}
+
+bool ClassicFile::read_plain(VarId id, const Subarray& selection, Type type, void* out,
+                             int threads) const {
+  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
+  const Type external = external_for(var.type, type, schema_.version);
+  RequestCursor all(selection, var, schema_.recsize);
+  if (all.summary().last > file_size_ && !zero_beyond_end_) {
+    throw Error(Errc::etrunc,
+                path_ + ": the file ends at byte " + std::to_string(file_size_) +
+                    ", before the end of what is asked of variable " + var.name,
+                "it was cut short, or this part was never written");
+  }
+  const ReadInto read = [this](Offset offset, std::span<std::byte> into) {
+    const Count there = std::clamp<Count>(file_size_ - offset, 0, std::ssize(into));
+    read_raw(offset, into.first(static_cast<std::size_t>(there)));
+    std::fill(into.begin() + there, into.end(), std::byte{0});
+  };
+  const Count width = size_of(external), elements = selection.elements();
+  const Pieces pieces(out, elements, external, type);
+  std::atomic<bool> out_of_range = false;
+  const auto read_piece = [&](RequestCursor& part, std::size_t i, chunked::TaskSlot& slot) {
+    const Count from = pieces.edge(i), count = pieces.edge(i + 1) - from;
+    std::byte* const to = static_cast<std::byte*>(out) + from * size_of(type);
+    const bool converts = !is_plain_copy(external, type);
+    std::byte* const stored = converts ? slot.chunk(count * width).data() : to;
+    part.restrict_to(from * width, count * width, stored, converts ? 1 : static_cast<int>(width));
+    read_rows(
+        read, part.summary(), [&] { return part.next_row(); }, hole_threshold);
+    if (converts && from_external(external, stored, type, to, count, nullptr)) out_of_range = true;
+  };
+  if (pieces.size() == 1) {
+    chunked::TaskSlot slot;
+    read_piece(all, 0, slot);
+  } else {
+    // Memory bandwidth limits copying. If others use the processors, a second thread would only be
+    // one more to wait for.
+    const Count most = std::min<Count>({threads, elements * size_of(type) / thread_bytes,
+                                        1 + static_cast<Count>(idle_processors())});
+    chunked::TaskTeam(static_cast<int>(std::clamp<Count>(most, 1, 1024)))
+        .run(pieces.size(), [&](std::size_t i, chunked::TaskSlot& slot) {
+          RequestCursor part = all;
+          read_piece(part, i, slot);
+        });
+  }
+  return out_of_range;
+}
+
+std::vector<double> ClassicFile::read_doubles(VarId var, const Subarray& selection) const {
+  std::vector<double> values(static_cast<std::size_t>(selection.elements()));
+  read(var, selection, Type::float64, values.data());
+  return values;
+}
+
+}  // namespace forebay

@@ -1,0 +1,27 @@
+// Which data file each chunk goes to, among files that are written at the same time (Fan et al.
+// 2021, §IV-C). The rule is that of plan/balanced_files.h. All ranks know all sizes, which they
+// need anyway to find places in files.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "array/chunk_grid.h"
+#include "array/schema.h"
+
+namespace forebay::chunked {
+
+/// An encoded chunk with all its parts.
+struct SizedChunk {
+  const Variable* var;
+  const ChunkGrid* grid;
+  Count id = 0;
+  Count bytes = 0;
+};
+
+/// Pure. The file of each chunk, from 0 to files - 1. Chunks of several variables, records or
+/// components at one place stay together if their grids are equal. O(n log n).
+std::vector<std::uint32_t> share_out(std::span<const SizedChunk> chunks, Count files);
+
+}  // namespace forebay::chunked

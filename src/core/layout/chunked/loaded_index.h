@@ -1,0 +1,50 @@
+// The stored chunk index, read with everything that a root refers to (docs/formats.md). Rank 0
+// reads it for all ranks (ChunkStore), or a single process for itself (files/file_chunks.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "array/schema.h"
+#include "base/types.h"
+#include "format/chunk_index.h"
+
+namespace forebay::chunked {
+
+using store::OpenState;
+
+/// A readable root, with everything that it refers to.
+struct LoadedIndex {
+  Root root;
+  int slot = 0;
+  std::uint32_t last_generation = 0;  ///< highest of the file's roots; the next is higher
+  bool is_newest = true;              ///< no root is newer, and no damaged one may be
+  Directory directory;                ///< after replaying the journal
+  std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another
+  std::vector<std::byte> journal;     ///< stored bytes
+};
+
+/// Reads `bytes` at `offset` of the file, or throws.
+using ReadBytes = std::function<std::vector<std::byte>(Offset offset, Count bytes)>;
+
+/// Local. Reads the newest root (or the newest synced one) and what it refers to. A root is stored
+/// twice, and one whole copy is enough; two damaged ones are an error. A complete root that refers
+/// to damaged data is an error; no older state is then used. Errc::enotnc.
+LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state);
+
+/// The tables of a loaded index, one for each variable. A variable gets a fault if header and index
+/// contradict each other.
+std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema);
+
+/// Errc::enotnc if variables other than chunked ones cannot have as many records as the index
+/// states.
+void check_records(Count numrecs, const Schema& schema);
+
+/// Updates the schema for other readers from the index: the shapes of chunks with their reasons,
+/// and the number of records, which may be older or newer in the header after a crash. A variable
+/// that cannot have so many records gets a fault.
+void tell(std::vector<ChunkTable>& tables, Count numrecs, Schema& schema);
+
+}  // namespace forebay::chunked

@@ -1,0 +1,160 @@
+#include "storage/file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+
+#include "base/attempt.h"
+#include "base/host_name.h"
+
+namespace forebay {
+namespace file_test {
+
+class FileTest : public testing::Test {
+ protected:
+  FileTest()
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                ("forebay_file_" + std::to_string(::getpid()))),
+        before_(std::filesystem::current_path()) {
+    std::filesystem::create_directories(folder_ / "other");
+  }
+  ~FileTest() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  const std::filesystem::path folder_, before_;
+  Report report_;
+};
+
+TEST_F(FileTest, what_somebody_else_made_first_can_be_opened) {
+  std::ofstream(folder_ / "f") << "there";
+  File file(folder_ / "f", true, 0, report_);
+  const auto refused = attempt_to([&] { file.create(true); });
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), Errc::eexist);
+  file.ensure_open();
+  EXPECT_EQ(file.size(), 5);
+}
+
+// A thread makes them, and the program does not wait for it.
+TEST_F(FileTest, what_is_made_later_is_made_where_it_was_asked_for) {
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    std::ofstream(folder_ / "other" / name) << "another's";
+    std::filesystem::current_path(folder_);
+    File file(name, true, 0, report_);
+    file.create_later();
+    std::filesystem::current_path(folder_ / "other");
+    file.wait_until_made();
+    EXPECT_TRUE(std::filesystem::exists(folder_ / name)) << i;
+    EXPECT_EQ(std::filesystem::file_size(folder_ / "other" / name), 9U) << i;
+  }
+}
+
+TEST_F(FileTest, what_could_not_be_made_later_fails_again) {
+  File file(folder_ / "none" / "f", true, 0, report_);
+  file.create_later();
+  for (int i = 0; i < 2; ++i) {
+    const auto failed = attempt_to([&] { file.wait_until_made(); });
+    ASSERT_TRUE(failed) << i;
+  }
+  std::filesystem::create_directories(folder_ / "none");
+  EXPECT_TRUE(attempt_to([&] { file.ensure_open(); }));
+  file.create(false);
+  EXPECT_FALSE(attempt_to([&] { file.ensure_open(); }));
+}
+
+// A rank opens a file late, by the name that it had.
+TEST_F(FileTest, a_renamed_file_is_found_and_another_one_of_its_name_is_not_taken_for_it) {
+  for (const char* const to : {"renamed", "other/renamed"}) {
+    std::filesystem::remove(folder_ / "f");
+    File first(folder_ / "f", true, 0, report_);
+    first.create(true);
+    first.write_at(0, std::as_bytes(std::span("mine", 4)));
+    std::filesystem::rename(folder_ / "f", folder_ / to);
+    for (const bool is_replaced : {false, true}) {
+      if (is_replaced) std::ofstream(folder_ / "f") << "another's";
+      File late(folder_ / "f", true, 1, report_);
+      late.expect(first.identity());
+      EXPECT_EQ(late.size(), 4);
+      EXPECT_EQ(late.place_now(), folder_ / to);
+    }
+    // If this node cannot see the file in another process, it looks in the folder alone.
+    FileIdentity elsewhere = first.identity();
+    elsewhere.descriptor = 1 << 20;
+    File late(folder_ / "f", true, 1, report_);
+    late.expect(elsewhere);
+    const auto failed = attempt_to([&] { late.ensure_open(); });
+    EXPECT_EQ(failed.has_value(), std::string(to) != "renamed");
+    if (failed) EXPECT_EQ(failed->code(), Errc::efile) << failed->message();
+    if (failed) EXPECT_NE(failed->message().find(host_name()), std::string::npos);
+  }
+}
+
+// Nodes number the files of their disks alike, but have different files.
+TEST_F(FileTest, the_file_of_another_nodes_disk_is_another_one) {
+  File file(folder_ / "f", true, 0, report_);
+  file.create(true);
+  FileIdentity there = file.identity();
+  there.system += 1;
+  File here(folder_ / "f", true, 1, report_);
+  here.expect(there);
+  EXPECT_TRUE(attempt_to([&] { here.ensure_open(); }));
+}
+
+// Jobs may have their input on each node's own disk.
+TEST_F(FileTest, a_copy_on_another_nodes_disk_is_read_and_one_that_differs_is_not) {
+  const std::string text(300'000, 'x');
+  File file(folder_ / "f", true, 0, report_);
+  file.create(true);
+  file.write_at(0, std::as_bytes(std::span(text)));
+  FileIdentity there = file.identity();
+  there.system += 1;
+  const std::int64_t sample = sample_of(file.descriptor());
+  File copy(folder_ / "f", false, 1, report_);
+  copy.expect(there);
+  copy.accept_copies(sample);
+  EXPECT_EQ(copy.size(), 300'000);
+  for (const Offset at : {0, 299'999, 160'000}) {
+    file.write_at(at, std::as_bytes(std::span("y", 1)));
+    File other(folder_ / "f", false, 1, report_);
+    other.expect(there);
+    other.accept_copies(sample);
+    EXPECT_TRUE(attempt_to([&] { other.ensure_open(); })) << at;
+    file.write_at(at, std::as_bytes(std::span("x", 1)));
+  }
+}
+
+TEST_F(FileTest, what_lies_beside_a_file_is_found_where_that_is_now) {
+  File main(folder_ / "f", true, 0, report_);
+  main.create(true);
+  const auto write = [&](const std::filesystem::path& path, const std::string& text) {
+    std::ofstream(path) << text;
+  };
+  write(folder_ / "f.beside", "mine");
+  const auto check = [](File& opened) {
+    if (opened.size() != 4) throw Error(Errc::enotnc, "it is another file's");
+  };
+  const auto place = [](const std::string& beside) { return beside + ".beside"; };
+  for (const bool is_replaced : {false, true}) {
+    File beside(folder_ / "f.beside", false, 1, report_);
+    beside.expect_beside(main, place, check);
+    if (!is_replaced) {
+      EXPECT_EQ(beside.size(), 4);
+      std::filesystem::rename(folder_ / "f", folder_ / "g");
+      std::filesystem::rename(folder_ / "f.beside", folder_ / "g.beside");
+      beside.close();
+    } else {
+      write(folder_ / "f.beside", "another's");
+    }
+    EXPECT_EQ(beside.size(), 4);
+  }
+}
+
+}  // namespace file_test
+}  // namespace forebay

@@ -1,0 +1,345 @@
+// Stage burst over ranks that are threads. Logs are in memory, the layout is a plain array, and a
+// host records its calls.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/attempt.h"
+#include "base/byteorder.h"
+#include "base/error.h"
+#include "base/failing_memory_testing.h"
+#include "base/memory_file_testing.h"
+#include "burst/burst.h"
+#include "comm/agree.h"
+#include "comm/thread_ranks.h"
+
+namespace forebay::burst {
+namespace burst_ranks_test {
+
+// Rank 0 is late, and the last rank has no data. A batch is smaller than the staged data.
+constexpr int ranks = 4, writers = 3, rounds = 6, puts = 40;
+constexpr Count elements = 12'000, own = elements / writers, length = 600;
+
+/// What the ranks share: the file's elements and the logs' disks.
+struct World {
+  std::mutex mutex;
+  std::vector<std::int32_t> file = std::vector<std::int32_t>(elements, -1);
+  std::map<std::string, std::shared_ptr<MemoryDisk>> disks;
+  std::vector<std::string> told;  ///< calls of rank 0's host
+  int carried = 0;                ///< calls of the layout with something to write
+  bool slow = false;              ///< the file answers slowly; all know it when a flush begins
+};
+
+class ArrayLayout : public Layout {
+ public:
+  explicit ArrayLayout(World& world) : world_(world) {}
+  void expect_more(bool more) override { slow_ = more && world_.slow; }
+  bool answers_slowly() const override { return slow_; }
+  void carry_out(std::span<Request> requests, bool write, bool) override {
+    ++calls;
+    access(requests, write);
+    if (meets != nullptr) meets->meet();
+  }
+
+  std::int64_t calls = 0;       ///< of this rank
+  const Comm* meets = nullptr;  ///< all ranks, for a barrier after each call
+
+ private:
+  void access(std::span<Request> requests, bool write) {
+    const std::lock_guard lock(world_.mutex);
+    world_.carried += write && !requests.empty();
+    for (Request& r : requests) {
+      const auto& box = std::get<Subarray>(r.selection);
+      for (Count i = 0; i < box.count[0]; ++i) {
+        auto& element = world_.file.at(static_cast<std::size_t>(box.start[0] + i));
+        std::byte external[4];
+        if (write) {
+          copy_swapped_range(external, r.packed, 4 * i, 4, r.swap);
+          element = load_be<std::int32_t>(external);
+        } else {
+          store_be(external, element);
+          store_swapped_range(r.packed, 4 * i, external, 4, r.swap);
+        }
+      }
+    }
+  }
+
+  World& world_;
+  bool slow_ = false;
+};
+
+class CountingHost : public Host {
+ public:
+  CountingHost(World& world, bool root) : world_(world), root_(root) {}
+  std::unique_ptr<ByteFile> open_log(const std::string& path, bool create) override {
+    const std::lock_guard lock(world_.mutex);
+    auto& disk = world_.disks[path];
+    if (create || !disk) disk = std::make_shared<MemoryDisk>();
+    return std::make_unique<MemoryFile>(path, disk);
+  }
+  void remove_log(const std::string& path) override {
+    const std::lock_guard lock(world_.mutex);
+    world_.disks.erase(path);
+  }
+  void lose_log(const std::string& stem) override {
+    remove_log(stem + ".records");
+    remove_log(stem + ".data");
+  }
+  void logs_begin() override { tell("begin"); }
+  void logs_closing(std::uint64_t epoch) override { tell("closing " + std::to_string(epoch)); }
+  void logs_end() override { tell("end"); }
+  void before_flush() override { tell("before"); }
+  void after_flush() override { tell("after"); }
+  void epoch_begins(std::uint64_t epoch) override { tell("epoch " + std::to_string(epoch)); }
+  std::uint64_t fingerprint() const override { return 7; }
+  std::unique_ptr<Aside> aside() override { return nullptr; }
+
+ private:
+  void tell(const std::string& what) {
+    if (root_) world_.told.push_back(what);
+  }
+
+  World& world_;
+  bool root_;
+};
+
+Request access(std::vector<std::int32_t>& values, Count start, bool write) {
+  Request r;
+  r.write = write;
+  r.elements = std::ssize(values);
+  r.selection = Subarray{{start}, {r.elements}, {}};
+  r.packed = reinterpret_cast<std::byte*>(values.data());
+  r.element_size = r.swap = 4;
+  return r;
+}
+
+class BurstRanks : public testing::Test {
+ protected:
+  BurstRanks() {
+    schema_.add_dim({"x", elements});
+    Variable var;
+    var.name = "v";
+    var.type = Type::int32;
+    var.dimids = {0};
+    schema_.add_var(std::move(var));
+    options_.dataset = "/data/out.nc";
+    options_.session = 4711;
+    options_.log_stem = [](Rank rank) { return "log." + std::to_string(rank); };
+    options_.flush.buffer = 32 << 10;
+  }
+
+  /// What all ranks do for the writes of one collective call.
+  static void put(const Comm& comm, Stage& stage, std::vector<Request> requests) {
+    const StageNeeds mine = stage.offer(requests, {});
+    std::array<std::int64_t, 4> all{mine.flush, mine.direct, mine.staged, mine.unserved};
+    comm.all_reduce(all, Reduce::max);
+    stage.submit(requests, true, true, {all[0], all[1], all[2], all[3]});
+  }
+  static std::int32_t value(int round, int put, Count i) {
+    return static_cast<std::int32_t>(round * 100'000 + put * 1000 + i);
+  }
+  /// Stages overlapping writes within the rank's own part of the array.
+  void stage_round(const Comm& comm, Stage& stage, int round) {
+    auto& mine = expected_[static_cast<std::size_t>(comm.rank())];
+    for (int p = 0; p < puts; ++p) {
+      std::vector<std::int32_t> values(comm.rank() < writers ? length : 0);
+      const Count start = own * comm.rank() + (p * 311 + round * 17) % (own - length);
+      std::vector<Request> requests;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        mine[start + static_cast<Count>(i)] = values[i] = value(round, p, static_cast<Count>(i));
+      if (!values.empty()) requests.push_back(access(values, start, true));
+      put(comm, stage, std::move(requests));
+    }
+  }
+  /// Reads without other ranks: staged data overlays the file.
+  void expect_own(const Comm& comm, Stage& stage) {
+    if (comm.rank() >= writers) return;
+    std::vector<std::int32_t> values(own, -2);
+    std::vector<Request> reads;
+    reads.push_back(access(values, own * comm.rank(), false));
+    std::vector<Request> none;
+    stage.submit(reads, false, false, stage.offer(none, reads));
+    for (Count i = 0; i < own; ++i) {
+      const auto found =
+          expected_[static_cast<std::size_t>(comm.rank())].find(own * comm.rank() + i);
+      const std::int32_t wanted =
+          found == expected_[static_cast<std::size_t>(comm.rank())].end() ? -1 : found->second;
+      ASSERT_EQ(values[static_cast<std::size_t>(i)], wanted) << comm.rank() << ", " << i;
+    }
+  }
+  void expect_file() {
+    std::vector<std::int32_t> all(elements, -1);
+    for (const auto& part : expected_)
+      for (const auto& [place, v] : part) all[static_cast<std::size_t>(place)] = v;
+    EXPECT_TRUE(world_.file == all);
+  }
+  static void come(const Comm& comm) {
+    if (comm.is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::unique_ptr<Stage> make(const Comm& comm, Layout& layout, Report& report) {
+    return make_burst_stage(comm, schema_, layout,
+                            std::make_unique<CountingHost>(world_, comm.is_root()), options_,
+                            report);
+  }
+
+  Schema schema_;
+  BurstOptions options_;
+  World world_;
+  std::array<std::map<Count, std::int32_t>, ranks> expected_;  // each rank changes only its own
+};
+
+TEST_F(BurstRanks, flushes_bring_what_all_ranks_staged) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    ArrayLayout layout(world_);
+    const auto stage = make(comm, layout, report);
+    for (int round = 0; round < rounds; ++round) {
+      come(comm);
+      stage_round(comm, *stage, round);
+      expect_own(comm, *stage);
+      if (comm.is_root()) EXPECT_EQ(std::ssize(world_.told), 1 + 3 * round);  // nothing was flushed
+      stage->flush(true);
+      comm.barrier();
+      if (comm.is_root()) expect_file();
+      comm.barrier();
+    }
+    EXPECT_EQ(report[Counter::writes_staged], comm.rank() < writers ? rounds * puts : 0);
+    stage->close(false);
+  });
+  std::vector<std::string> told{"begin"};
+  for (int round = 1; round <= rounds; ++round)
+    told.insert(told.end(), {"before", "after", "epoch " + std::to_string(round)});
+  told.insert(told.end(), {"closing " + std::to_string(rounds), "end"});
+  EXPECT_EQ(world_.told, told);
+  EXPECT_TRUE(world_.disks.empty());
+  EXPECT_GE(world_.carried, 5 * rounds);  // number of batches
+}
+
+// The buffer could hold all of the data. A fast file still gets several batches, so that reading
+// overlaps writing; a slow file gets one, since few large writes are worth the wait.
+TEST_F(BurstRanks, a_slow_file_gets_few_large_batches) {
+  options_.flush.buffer = 64 << 20;
+  for (const bool slow : {false, true}) {
+    world_.slow = slow;
+    world_.carried = 0;
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      ArrayLayout layout(world_);
+      const auto stage = make(comm, layout, report);
+      for (int round = 0; round < 5 * rounds; ++round) stage_round(comm, *stage, round);
+      stage->flush(true);
+      comm.barrier();
+      if (comm.is_root()) expect_file();
+      stage->close(false);
+    });
+    if (slow) EXPECT_EQ(world_.carried, writers);
+    if (!slow) EXPECT_GE(world_.carried, 3 * writers);
+  }
+}
+
+// The data file of one rank becomes full during each round. Writes that do not fit go to the file
+// at once, after the earlier staged ones.
+TEST_F(BurstRanks, a_full_log_is_flushed_and_order_is_kept) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    ArrayLayout layout(world_);
+    const auto stage = make(comm, layout, report);
+    for (int round = 0; round < rounds; ++round) {
+      come(comm);
+      if (comm.rank() == 1) {
+        const std::lock_guard lock(world_.mutex);
+        world_.disks.at("log.1.data")->room = 13 * length * 4;
+      }
+      stage_round(comm, *stage, round);
+      expect_own(comm, *stage);
+    }
+    stage->flush(true);
+    comm.barrier();
+    if (comm.is_root()) expect_file();
+    if (comm.rank() == 1) EXPECT_LT(report[Counter::writes_staged], rounds * puts);
+    EXPECT_GE(report[Counter::flushes], rounds);
+    stage->close(false);
+  });
+}
+
+// One rank's part cannot be written: all ranks throw, keep their staged writes, and flush again.
+TEST_F(BurstRanks, a_failed_flush_is_repeated) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    struct Failing : ArrayLayout {
+      Failing(World& world, const Comm& all) : ArrayLayout(world), comm(all) {}
+      void carry_out(std::span<Request> requests, bool write, bool collective) override {
+        const auto mine = attempt_to([&] {
+          if (fails) throw Error(Errc::eno_space, "full");
+          ArrayLayout::carry_out(requests, write, collective);
+        });
+        if (collective) agree_on_error(comm, mine);
+      }
+      const Comm& comm;
+      bool fails = false;
+    };
+    Report report;
+    Failing layout(world_, comm);
+    const auto stage = make(comm, layout, report);
+    for (int round = 0; round < rounds; ++round) {
+      come(comm);
+      stage_round(comm, *stage, round);
+      layout.fails = comm.rank() == round % ranks;
+      try {
+        stage->flush(true);
+        ADD_FAILURE() << "rank " << comm.rank() << " heard of no error";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::eno_space);
+      }
+      layout.fails = false;
+      expect_own(comm, *stage);
+      stage->flush(true);
+      comm.barrier();
+      if (comm.is_root()) expect_file();
+      comm.barrier();
+    }
+    stage->close(false);
+  });
+}
+
+#ifdef FOREBAY_FAILING_MEMORY
+// One rank cannot read back its staged data, and memory allocation fails at one place after
+// another. If it missed a round, the others would wait for it forever.
+TEST_F(BurstRanks, a_rank_without_memory_takes_part_in_all_rounds) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    ArrayLayout layout(world_);
+    const auto stage = make(comm, layout, report);
+    stage_round(comm, *stage, 0);
+    layout.meets = &comm;
+    const bool poor = comm.rank() == 1;
+    if (poor) {
+      const std::lock_guard lock(world_.mutex);
+      MemoryDisk& disk = *world_.disks.at("log.1.data");
+      disk.flip(std::ssize(disk.bytes) / 2, 1);
+    }
+    std::int64_t some = 1;
+    for (long place = 0; some != 0; ++place) {
+      const std::int64_t before = layout.calls;
+      FailingMemory& memory = FailingMemory::mine();
+      if (poor) memory.begin(place);
+      const auto failed = attempt_to([&] {
+        const FailingMemory::Armed armed;
+        stage->flush(true);
+      });
+      ASSERT_TRUE(failed) << place;
+      const std::int64_t calls = layout.calls - before;
+      EXPECT_EQ(comm.all_reduce(calls, Reduce::min), comm.all_reduce(calls, Reduce::max)) << place;
+      some = comm.all_reduce(std::int64_t{poor && memory.has_failed}, Reduce::max);
+    }
+    layout.meets = nullptr;
+    stage->close(true);
+  });
+}
+#endif
+
+}  // namespace burst_ranks_test
+}  // namespace forebay::burst

@@ -1,0 +1,183 @@
+#include "burst/log/writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "burst/log/places.h"
+
+namespace forebay::staging {
+namespace {
+
+/// The limit for the memory of entries that is kept between commits.
+constexpr std::size_t most_kept = 4 << 20;
+
+}  // namespace
+
+Writer::Writer(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data,
+               const Header& header, const State& state)
+    : records_(std::move(records)), data_(std::move(data)), header_(header), state_(state) {
+  state_.first_entry = header_bytes;
+  end_.sequence = state_.first_sequence;
+  added_ = live_ = freed_ = end_;
+  const Share& share = header_.share;
+  auto front = print_header(header_);
+  const auto slot = print_state(state_, header_.session);
+  std::copy(slot.begin(), slot.end(), front.begin() + slot_of(state_.serial));
+  // The record log is written last, so that a readable log has both files.
+  data_->write_at(place_of(0, share, share.data_block).offset, print_identification(header_));
+  records_->write_at(place_of(0, share, share.record_block).offset, front);
+}
+
+void Writer::add(Write& write, std::span<const iovec> pieces) {
+  Count bytes = 0;
+  for (const iovec& p : pieces) bytes += static_cast<Count>(p.iov_len);
+  write.data = added_.data;
+  write.bytes = bytes;
+  write.hash = hash_of(pieces);
+  write.continued = added_continues_;
+  print_entry(write, added_.sequence, header_.session, entries_, failed_);
+  for (const iovec& p : pieces) {
+    if (p.iov_len == 0) continue;
+    if (!pieces_.empty() &&
+        static_cast<std::byte*>(pieces_.back().iov_base) + pieces_.back().iov_len == p.iov_base) {
+      pieces_.back().iov_len += p.iov_len;
+    } else {
+      pieces_.push_back(p);
+    }
+  }
+  ++added_.sequence;
+  added_.data += bytes;
+  added_continues_ = write.continues;
+}
+
+std::uint64_t Writer::add_pieces(const Runs& runs) {
+  const Key key{runs.list.get(), runs.base};
+  if (const auto known = known_.find(key); known != known_.end()) return known->second.sequence;
+  Pieces pieces{runs.list->runs, runs.list->bytes};
+  for (Run& run : pieces.runs) run.offset += runs.base;
+  print_entry(pieces, added_.sequence, header_.session, entries_, failed_);
+  known_[key] = {runs.list, added_.sequence};
+  uncommitted_.push_back(key);
+  return added_.sequence++;
+}
+
+void Writer::commit() {
+  if (entries_.empty()) return;
+  added_.entry = end_.entry + std::ssize(entries_);
+  const Share& share = header_.share;
+  try {
+    if (!pieces_.empty()) write_log(*data_, end_.data, pieces_, share, share.data_block, scratch_);
+    iovec entries{entries_.data(), entries_.size()};
+    write_log(*records_, end_.entry, {&entries, 1}, share, share.record_block, scratch_);
+  } catch (...) {
+    take_back();
+    throw;
+  }
+  end_ = added_;
+  continues_ = added_continues_;
+  uncommitted_.clear();
+  forget();
+}
+
+void Writer::forget() {
+  for (const Key& key : uncommitted_) known_.erase(key);
+  // A request does not continue after a part of it was forgotten. Its writes will not count.
+  if (!entries_.empty() && added_.sequence != end_.sequence) continues_ = false;
+  added_ = end_;
+  added_continues_ = continues_;
+  uncommitted_.clear();
+  pieces_.clear();
+  entries_.clear();
+  if (entries_.capacity() > most_kept) entries_.shrink_to_fit();
+}
+
+/// To be called after a failed commit. The file may hold whole entries of it. They are removed as
+/// far as possible. Later entries have a higher number of failed commits, so none of the old ones
+/// can follow them.
+void Writer::take_back() noexcept {
+  ++failed_;
+  try {
+    if (header_.share.parts == 1) {
+      records_->truncate(end_.entry);
+      data_->truncate(end_.data);
+    } else {
+      std::fill(entries_.begin(), entries_.end(), std::byte{0});
+      iovec zeros{entries_.data(), entries_.size()};
+      write_log(*records_, end_.entry, {&zeros, 1}, header_.share, header_.share.record_block,
+                scratch_);
+    }
+  } catch (const Error&) {
+    // The first error is the one to report.
+  }
+  forget();
+}
+
+Mark Writer::mark() {
+  if (!entries_.empty())
+    throw Error(Errc::einternal, "a mark in log " + records_->path() + " amid a commit");
+  known_.clear();
+  return end_;
+}
+
+void Writer::drop(const Mark& mark, const State& state, bool keep) {
+  if (mark.sequence < live_.sequence || mark.sequence > end_.sequence || mark.entry < live_.entry ||
+      mark.entry > end_.entry || mark.data < live_.data || mark.data > end_.data)
+    throw Error(Errc::einternal, "a mark of another time in log " + records_->path());
+  const bool restarts = header_.share.parts == 1 && !keep && mark == end_ && entries_.empty();
+  State next = state;
+  next.serial = state_.serial + 1;
+  next.first_sequence = mark.sequence;
+  next.first_entry = restarts ? header_bytes : mark.entry;
+  const Offset slot = slot_of(next.serial);
+  records_->write_at(place_of(slot, header_.share, header_.share.record_block).offset,
+                     print_state(next, header_.session));
+  // From here on the entries do not count, whether or not their space can be freed.
+  state_ = next;
+  live_ = mark;
+  std::erase_if(known_, [&](const auto& k) { return k.second.sequence < mark.sequence; });
+  if (restarts) {
+    restart();
+  } else if (!keep) {
+    free_before(mark);
+  }
+}
+
+void Writer::restart() {
+  end_.entry = header_bytes;
+  end_.data = data_begin;
+  added_ = live_ = freed_ = end_;
+  try {
+    records_->truncate(header_bytes);
+    data_->truncate(data_begin);
+  } catch (const Error&) {
+    // Only space is lost for a while, because the entries left there are old ones.
+  }
+}
+
+void Writer::free_before(const Mark& mark) {
+  const Share& share = header_.share;
+  try {
+    if (freed_.entry == header_bytes && mark.entry > header_bytes) {
+      // Without the front of the first entry nobody takes the rest for entries that were kept.
+      const std::byte zeros[least_entry] = {};
+      const Place front = place_of(header_bytes, share, share.record_block);
+      records_->write_at(front.offset, zeros);
+    }
+    releases_ = releases_ &&
+                release_log(*records_, freed_.entry, mark.entry, share, share.record_block) &&
+                release_log(*data_, freed_.data, mark.data, share, share.data_block);
+  } catch (const Error&) {
+    releases_ = false;
+  }
+  // A page that is still partly in use is given back at the next call.
+  freed_.entry = std::max(freed_.entry, mark.entry / page_bytes * page_bytes);
+  freed_.data = std::max(freed_.data, mark.data / page_bytes * page_bytes);
+}
+
+void Writer::read(const WriteFacts& write, std::span<std::byte> into) {
+  read_data(*data_, write, into, header_.share);
+}
+
+}  // namespace forebay::staging

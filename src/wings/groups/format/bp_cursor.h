@@ -1,0 +1,48 @@
+// A cursor for the parsers of BP: it reads one number after another and never beyond the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "base/byteorder.h"
+#include "base/error.h"
+
+namespace forebay::bp {
+
+[[noreturn]] inline void damaged(const std::string& what) {
+  throw Error(Errc::ebad_file, "damaged: " + what, "read another copy, or an earlier step");
+}
+
+class Cursor {
+ public:
+  Cursor(std::span<const std::byte> bytes, bool swapped) : bytes_(bytes), swapped_(swapped) {}
+
+  std::span<const std::byte> take(std::size_t n) {
+    if (n > bytes_.size() - at_) damaged("an entry of the index ends too early");
+    const auto taken = bytes_.subspan(at_, n);
+    at_ += n;
+    return taken;
+  }
+  template <typename T>
+  T number() {
+    static_assert(std::is_unsigned_v<T>);
+    const T value = load_native<T>(take(sizeof(T)).data());
+    return swapped_ ? byte_swapped(value) : value;
+  }
+  std::string text() {
+    const auto bytes = take(number<std::uint16_t>());
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  std::size_t at() const { return at_; }
+  bool at_end() const { return at_ == bytes_.size(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool swapped_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace forebay::bp

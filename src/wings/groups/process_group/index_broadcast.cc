@@ -1,0 +1,187 @@
+#include "groups/process_group/index_broadcast.h"
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+
+namespace forebay::process_group {
+
+namespace {
+
+constexpr Count most_attributes = Count{256} << 20;
+
+enum class Item : std::uint8_t { order, step, variable, changed, places, attribute };
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+/// Reads the bytes of IndexBroadcast. They are trusted to be valid.
+class Received {
+ public:
+  explicit Received(std::span<const std::byte> told) : rest_(told) {}
+
+  bool at_end() const { return rest_.empty(); }
+  template <typename T>
+  T get() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_ = rest_.subspan(sizeof value);
+    return value;
+  }
+  std::span<const std::byte> bytes() {
+    const auto n = static_cast<std::size_t>(get<std::uint64_t>());
+    const auto taken = rest_.first(n);
+    rest_ = rest_.subspan(n);
+    return taken;
+  }
+  std::string text() {
+    const auto taken = bytes();
+    return {reinterpret_cast<const char*>(taken.data()), taken.size()};
+  }
+  bp::Attribute attribute() {
+    bp::Attribute attribute;
+    attribute.name = text();
+    attribute.type = get<bp::Type>();
+    const auto values = bytes();
+    attribute.values.assign(values.begin(), values.end());
+    for (auto texts = get<std::uint64_t>(); texts > 0; --texts) attribute.texts.push_back(text());
+    return attribute;
+  }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace
+
+Said said_by(const bp::Variable& variable, bp::Block&& first) {
+  return {variable.type, std::move(first.at), std::move(first.operation), first.text.size()};
+}
+
+template <typename T>
+void IndexBroadcast::put(T value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  told_.insert(told_.end(), bytes.begin(), bytes.end());
+}
+
+void IndexBroadcast::put(std::span<const std::byte> some) {
+  put(static_cast<std::uint64_t>(some.size()));
+  told_.insert(told_.end(), some.begin(), some.end());
+}
+
+void IndexBroadcast::order(Container container, bp::Form form, bool swapped) {
+  put(Item::order);
+  put(container);
+  put(form);
+  put(static_cast<std::uint8_t>(swapped));
+}
+
+void IndexBroadcast::step(bool column_major, std::uint32_t time) {
+  put(Item::step);
+  put(static_cast<std::uint8_t>(column_major));
+  put(time);
+  ++steps_;
+}
+
+void IndexBroadcast::variable(const bp::Variable& variable, std::span<const std::byte> first) {
+  put(Item::variable);
+  put(bytes_of(variable.name));
+  put(variable.type);
+  put(first);
+  places_.emplace_back();
+}
+
+void IndexBroadcast::changed(std::uint32_t number, bp::Type type,
+                             std::span<const std::byte> first) {
+  put(Item::changed);
+  put(number);
+  put(type);
+  put(first);
+}
+
+void IndexBroadcast::place(std::uint32_t number, std::string_view name, const EntryPlace& place) {
+  StepPlaces& places = places_[number];
+  const std::uint32_t step = steps_ - 1;
+  if (!places.empty() && places.back() == step)
+    throw Error(Errc::ebad_file,
+                "damaged: variable " + std::string(name) + " is twice in the index of a step", "");
+  places.append(step, place);
+}
+
+std::vector<std::byte> IndexBroadcast::take() {
+  for (std::size_t number = 0; number < places_.size(); ++number)
+    for (const StepPlaces::Stretch& stretch : places_[number].stretches()) {
+      put(Item::places);
+      put(static_cast<std::uint32_t>(number));
+      put(stretch);
+    }
+  return std::move(told_);
+}
+
+void IndexBroadcast::attribute(const bp::Attribute& attribute) {
+  const std::size_t before = told_.size();
+  put(Item::attribute);
+  put(bytes_of(attribute.name));
+  put(attribute.type);
+  put(std::span<const std::byte>(attribute.values));
+  put(static_cast<std::uint64_t>(attribute.texts.size()));
+  for (const std::string& text : attribute.texts) put(bytes_of(text));
+  attribute_bytes_ += static_cast<Count>(told_.size() - before);
+  if (attribute_bytes_ > most_attributes)
+    throw Error(Errc::ebad_file, "its attributes take more than 256 MiB",
+                "write what is so large as variables");
+}
+
+void receive_index(std::span<const std::byte> told, IndexReceiver& taker) {
+  bp::Origin origin;
+  std::vector<std::string> names;
+  const auto first_block = [&](bp::Variable variable, std::span<const std::byte> first) {
+    bp::VariableEntry parsed(std::move(variable), first, origin);
+    bp::Block block;
+    parsed.next(block);
+    return block;
+  };
+  for (Received from(told); !from.at_end();) {
+    switch (from.get<Item>()) {
+      case Item::order: {
+        const auto container = from.get<Container>();
+        origin.form = from.get<bp::Form>();
+        origin.swapped = from.get<std::uint8_t>() != 0;
+        taker.order(container, origin.form, origin.swapped);
+        break;
+      }
+      case Item::step:
+        origin.column_major = from.get<std::uint8_t>() != 0;
+        taker.step(origin.column_major, from.get<std::uint32_t>());
+        break;
+      case Item::attribute:
+        taker.attribute(from.attribute());
+        break;
+      case Item::places: {
+        const auto number = from.get<std::uint32_t>();
+        taker.places(number, from.get<StepPlaces::Stretch>());
+        break;
+      }
+      case Item::changed: {
+        const auto number = from.get<std::uint32_t>();
+        const auto type = from.get<bp::Type>();
+        const bp::Block block = first_block({names[number], type}, from.bytes());
+        taker.changed(number, type, block);
+        break;
+      }
+      case Item::variable: {
+        const bp::Variable variable{from.text(), from.get<bp::Type>()};
+        names.push_back(variable.name);
+        const bp::Block block = first_block(variable, from.bytes());
+        taker.variable(variable, block);
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace forebay::process_group

@@ -1,0 +1,195 @@
+// Writes groups as process groups of BP files.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/attempt.h"
+#include "base/words.h"
+#include "burst/recovery/recovery.h"
+#include "comm/agree.h"
+#include "comm/left_open.h"
+#include "dataset/print_report.h"
+#include "groups/process_group/step_writer.h"
+#include "groups/records/group_staging.h"
+#include "groups/records/group_types.h"
+#include "groups/records/group_writer.h"
+#include "method/front_end.h"
+#include "method/method_keys.h"
+#include "transport/transport.h"
+
+namespace forebay {
+namespace {
+
+void check_stage(const Method& method) {
+  if (method.stage == "burst" && method_value(method, "bp_version") == "3")
+    throw Error(Errc::enotsupport,
+                "steps of BP3 files do not wait in logs (stage=burst): each moves the index of all "
+                "steps before it",
+                "choose stage=direct, or bp_version=4");
+}
+
+process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
+  process_group::WriteOptions options = group_write_options(method);
+  const bool says = options.one_file || method.origin.contains("subfiling");
+  if (method.layout == "auto" && !says)
+    options.ranks_per_file = process_group::WriteOptions::by_size;
+  options.group = group.name;
+  options.column_major = group.column_major;
+  return options;
+}
+
+class ProcessGroups final : public GroupWriter, LeftOpen {
+ public:
+  ProcessGroups(const Comm& comm, const std::string& path, const GroupDefinition& group,
+                const Method& method)
+      : LeftOpen(Turn::owner), comm_(comm), path_(path), group_(group), method_(method) {
+    options_of(group, method);  // checks the method before anything is made
+    start_timeline(comm_, method_, report_, opened_);
+  }
+
+  void start(bool append) {
+    using process_group::StepWriter;
+    const auto options = options_of(group_, method_);
+    // If nothing is replaced, the logs of the existing file stay, too.
+    if (!append) by_root(comm_, [&] { StepWriter::check_create(path_, options); });
+    if (!options.drop_all) meet_leftover_logs(comm_, path_, true, !append, method_);
+    file_ = append ? StepWriter::append(comm_, path_, options, report_)
+                   : StepWriter::create(comm_, path_, options, report_);
+    for (const GroupAttribute& attribute : group_.attributes)
+      file_->add_attribute(bp_attribute(attribute));
+    if (!options.drop_all) write_index_in_windows(*file_, comm_, method_, report_);
+    if (method_.stage != "burst" || options.drop_all) return;
+    staging_ = std::make_unique<GroupStaging>(comm_, path_, method_, report_);
+    file_->use_log(staging_->take_log());
+  }
+
+  void add(std::size_t variable, bp::Shape at, std::span<const std::byte> data,
+           bool lent) override {
+    const GroupVariable& of = group_.variables[variable];
+    const auto measure =
+        of.moments ? process_group::Measure::moments : process_group::Measure::bounds;
+    file_->add({of.name, bp_type(of.type)}, std::move(at), data, lent, measure);
+  }
+  void make_room(std::size_t bytes) override { file_->make_room(bytes); }
+  void end_step() override {
+    if (const auto failed = up_to_meeting(comm_, [&] { file_->end_step(); })) throw *failed;
+  }
+  void sync() override {
+    if (const auto failed = up_to_meeting(comm_, [&] { file_->sync(); })) throw *failed;
+  }
+  void close() override {
+    if (std::exchange(closed_, true)) return;
+    attempt_to([&] { note_choice(); });
+    // If not all is in the file, the logs stay for a replay.
+    const auto failed = attempt_to([&] {
+      file_->close();
+      if (staging_) staging_->end();
+    });
+    end_with_report(
+        comm_, path_, report_, method_, opened_,
+        [&] {
+          std::vector reasons{std::to_string(file_->steps()) + " steps are in the file"};
+          if (const auto told = meetings_told(); !told.empty()) reasons.push_back(told);
+          return reasons;
+        },
+        failed);
+  }
+  std::uint64_t steps() const override { return file_->steps(); }
+
+ private:
+  const Comm& its_ranks() const override { return comm_; }
+  std::string its_name() const override { return path_; }
+  bool would_lose() const override { return file_ && method_.stage == "async"; }
+  void end() override {
+    if (file_) close();
+  }
+  /// Returns a sentence such as "ranks met 4 times in a step, 9 times in the first one".
+  std::string meetings_told() const {
+    const auto [first, least, most] = file_->meetings();
+    if (comm_.size() == 1 || first < 0) return {};
+    const auto times = [](std::int64_t n) { return std::to_string(n) + " times"; };
+    if (least < 0) return "ranks met " + times(first) + " in the step";
+    return "ranks met " + (least == most ? "" : std::to_string(least) + " to ") + times(most) +
+           " in a step, " + times(first) + " in the first one";
+  }
+  /// Notes the choice of subfiles for the report.
+  void note_choice() {
+    using process_group::WriteOptions;
+    const auto [ranks, bytes] = file_->chosen_ranks_per_file();
+    if (ranks == WriteOptions::by_size) return;
+    method_.subfiling = ranks == WriteOptions::all_ranks       ? Subfiling::none
+                        : ranks == WriteOptions::ranks_of_node ? Subfiling::node
+                                                               : Subfiling::ranks;
+    if (method_.subfiling == Subfiling::ranks) method_.subfile_ranks = ranks;
+    method_.origin["subfiling"] =
+        "layout=auto, as a step has " + std::to_string(bytes >> 10) + " KiB";
+  }
+
+  const Comm& comm_;
+  std::string path_;
+  const GroupDefinition& group_;
+  Method method_;
+  Report report_;
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  std::unique_ptr<GroupStaging> staging_;  // must outlive the file, which uses its log
+  std::unique_ptr<process_group::StepWriter> file_;
+  bool closed_ = false;
+};
+
+class Nothing final : public GroupWriter {
+ public:
+  void add(std::size_t, bp::Shape, std::span<const std::byte>, bool) override {}
+  void make_room(std::size_t) override {}
+  void end_step() override { ++steps_; }
+  void sync() override {}
+  void close() override {}
+  std::uint64_t steps() const override { return steps_; }
+
+ private:
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace
+
+process_group::WriteOptions group_write_options(const Method& method) {
+  check_stage(method);
+  process_group::WriteOptions options;
+  if (method.subfiling == Subfiling::node) options.ranks_per_file = options.ranks_of_node;
+  if (method.subfiling == Subfiling::ranks) options.ranks_per_file = method.subfile_ranks;
+  options.open_stagger = std::stoi(method_value(method, "open_stagger"));
+  if (method.stage == "async") options.async_memory = method.async_memory;
+  options.step_memory = method.buffer_limit;
+  options.ranks_per_node = method.ranks_per_node;
+  options.drop_all = method.transport == "null";
+  options.one_file = method_value(method, "bp_version") == "3";
+  constexpr Count beyond = Count{1} << 40;  // too large for the writer, which refuses it
+  if (method.striping_unit > 0)
+    options.alignment = (std::min(method.striping_unit, beyond) + 63) / 64 * 64;
+  return options;
+}
+
+void write_index_in_windows(process_group::StepWriter& file, const Comm& comm, const Method& method,
+                            Report& report) {
+  TransportOptions options = transport_options(method);
+  options.kind = "aggregated";
+  file.write_index_by([&comm, options, &report](std::shared_ptr<ByteFile> index) {
+    return make_transport(comm, std::move(index), options, report);
+  });
+}
+
+std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::string& path,
+                                                  const GroupDefinition& group,
+                                                  const Method& method, bool append) {
+  std::unique_ptr<ProcessGroups> made;
+  agree_on_error(comm, attempt_to([&] {
+                   Method kept = method;
+                   keep_honoured(kept, FrontEnd::groups);
+                   made = std::make_unique<ProcessGroups>(comm, path, group, kept);
+                 }));
+  made->start(append);
+  return made;
+}
+
+std::unique_ptr<GroupWriter> write_nothing() { return std::make_unique<Nothing>(); }
+
+}  // namespace forebay

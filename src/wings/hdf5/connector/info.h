@@ -1,0 +1,97 @@
+// The connector's info: which connector is below, and hints for the log layer.
+//
+// As text (HDF5_VOL_CONNECTOR="forebay TEXT", H5VLconnector_str_to_info), with all parts optional:
+//
+//   under_vol=NUMBER|NAME ; under_info={TEXT OF THAT CONNECTOR} ; hints={name=value;name=value}
+//
+// Without under_vol the native connector is below. `under_vol` names a connector by its value or
+// its name. A connector that is not registered yet is searched for among the plug-ins.
+#pragma once
+
+#include <hdf5.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "forebay_vol.h"
+
+namespace forebay::vol {
+
+/// The parts of the connector's text.
+struct InfoText {
+  std::string under_vol = "0";
+  std::string under_info;
+  std::string hints;
+};
+
+/// Parses the text; braces nest. Throws Errc::einval, which names the mistake and the correct form.
+InfoText parse_info(std::string_view text);
+
+/// A property list that is closed with this object.
+class Fapl {
+ public:
+  explicit Fapl(hid_t id) noexcept : id_(id) {}
+  /// Collective if the list chooses MPI-IO: HDF5 duplicates its communicator.
+  static Fapl copy_of(hid_t fapl) noexcept { return Fapl(H5Pcopy(fapl)); }
+  Fapl(Fapl&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
+  Fapl& operator=(Fapl&&) = delete;
+  ~Fapl();
+  hid_t id() const noexcept { return id_; }
+
+ private:
+  hid_t id_;
+};
+
+/// A connector's identifier and its info, both owned.
+class UnderConnector {
+ public:
+  /// Takes over one reference to `id`, and the ownership of `info`, which belongs to that
+  /// connector.
+  UnderConnector(hid_t id, void* info) noexcept : id_(id), info_(info) {}
+  /// Returns the connector that a property list's info names; the native one for nullptr.
+  static UnderConnector of(const H5VL_forebay_info_t* info);
+  /// Finds or loads the connector that `text` names. Throws if there is none, or if it does not
+  /// understand its info.
+  static UnderConnector named(const InfoText& text);
+  ~UnderConnector();
+  UnderConnector(UnderConnector&& other) noexcept;
+  UnderConnector& operator=(UnderConnector&&) = delete;
+
+  hid_t id() const noexcept { return id_; }
+  void* info() const noexcept { return info_; }
+  /// Passes both to the caller.
+  void release() noexcept { id_ = H5I_INVALID_HID, info_ = nullptr; }
+  /// Makes a file access property list use this connector.
+  void put_into(const Fapl& list) const;
+
+ private:
+  hid_t id_;
+  void* info_;
+};
+
+/// A copy of the connector's info in a file access property list; empty if none was set.
+class ListInfo {
+ public:
+  /// Throws if `fapl` is no such list.
+  explicit ListInfo(hid_t fapl);
+  ~ListInfo();
+  ListInfo(const ListInfo&) = delete;
+  ListInfo& operator=(const ListInfo&) = delete;
+
+  const H5VL_forebay_info_t* get() const noexcept { return info_; }
+  UnderConnector under() const { return UnderConnector::of(info_); }
+  std::string hints() const { return info_ && info_->hints ? info_->hints : ""; }
+
+ private:
+  H5VL_forebay_info_t* info_ = nullptr;
+};
+
+/// The callbacks of H5VL_info_class_t.
+void* info_copy(const void* info) noexcept;
+herr_t info_cmp(int* result, const void* left, const void* right) noexcept;
+herr_t info_free(void* info) noexcept;
+herr_t info_to_str(const void* info, char** text) noexcept;
+herr_t info_from_str(const char* text, void** info) noexcept;
+
+}  // namespace forebay::vol

@@ -1,0 +1,330 @@
+#include "hdf5/connector/logged_dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "hdf5/connector/logged_memory.h"
+#include "hdf5/connector/logged_selection.h"
+#include "hdf5/connector/under_objects.h"
+
+namespace forebay::vol {
+namespace {
+
+/// Returns whether values of the type are more than their bytes: variable length, references.
+bool refers_elsewhere(hid_t type) {
+  switch (H5Tget_class(type)) {
+    case H5T_VLEN:
+    case H5T_REFERENCE:
+      return true;
+    case H5T_STRING:
+      return H5Tis_variable_str(type) > 0;
+    case H5T_ARRAY: {
+      const Hdf5Id base = owned_type(H5Tget_super(type));
+      return refers_elsewhere(base);
+    }
+    case H5T_COMPOUND: {
+      const int fields = H5Tget_nmembers(type);
+      for (int i = 0; i < fields; ++i) {
+        const Hdf5Id field = owned_type(H5Tget_member_type(type, static_cast<unsigned>(i)));
+        if (refers_elsewhere(field)) return true;
+      }
+      return false;
+    }
+    default:
+      return false;
+  }
+}
+
+/// A chunk must have the dataset's rank, and fit into dimensions that cannot grow.
+bool chunk_fits(hid_t dcpl, std::span<const hsize_t> extents, std::span<const hsize_t> maximum) {
+  std::array<hsize_t, H5S_MAX_RANK> chunk{};
+  const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk.data());
+  if (rank != static_cast<int>(extents.size())) return false;
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    if (maximum[d] == extents[d] && chunk[d] > maximum[d]) return false;
+  return true;
+}
+
+/// Converts the fill value to the dataset's type, as H5Dcreate does. One of variable length would
+/// be stored as a pointer of this process.
+void convert_fill_value(hid_t dcpl, hid_t type) {
+  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
+  checked(H5Pfill_value_defined(dcpl, &defined), "asking for the fill value");
+  if (defined != H5D_FILL_VALUE_USER_DEFINED) return;
+  std::vector<std::byte> value(H5Tget_size(type));
+  checked(H5Pget_fill_value(dcpl, type, value.data()), "converting the fill value");
+  checked(H5Pset_fill_value(dcpl, type, value.data()), "setting the fill value");
+}
+
+bool filters_available(hid_t dcpl) {
+  const int n = H5Pget_nfilters(dcpl);
+  for (int i = 0; i < n; ++i) {
+    unsigned flags = 0, config = 0;
+    std::size_t values = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &values,
+                                               nullptr, 0, nullptr, &config);
+    if (filter < 0) return false;
+    if ((flags & H5Z_FLAG_OPTIONAL) == 0 && H5Zfilter_avail(filter) <= 0) return false;
+  }
+  return true;
+}
+
+/// The resolved selections of one transfer: H5S_ALL means the other selection, or everything.
+struct LoggedTransfer {
+  FileSelection file;
+  hid_t memory_space;
+  Hdf5Id own;  // the space, if the program gave none
+};
+
+/// As in HDF5, a dataspace that was never given extents selects nothing, and is an error.
+void check_extent(hid_t space) {
+  if (space == H5S_ALL || space == H5S_BLOCK) return;
+  if (H5Sget_simple_extent_type(space) == H5S_SIMPLE && H5Sget_simple_extent_ndims(space) == 0)
+    throw Error(Errc::einval, "a dataspace has no extents", "see H5Sset_extent_simple");
+}
+
+LoggedTransfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_space,
+                       const void* buffer) {
+  if (file_space == H5S_PLIST || memory_space == H5S_PLIST)
+    throw Error(Errc::enotsupport, "selections in a transfer property list cannot be logged",
+                "give the selection as a dataspace, or set layout=canonical in FOREBAY_HINTS");
+  LoggedTransfer transfer;
+  if (file_space == H5S_ALL || file_space == H5S_BLOCK) {
+    transfer.own = dataset.make_space();
+    file_space = transfer.own;
+  }
+  transfer.file = file_selection(file_space, dataset.extents());
+  transfer.memory_space = memory_space == H5S_ALL ? file_space : memory_space;
+  if (memory_space != H5S_BLOCK && memory_space != H5S_ALL) {
+    const hssize_t n = H5Sget_select_npoints(memory_space);
+    if (n != transfer.file.elements)
+      throw Error(Errc::einval, "memory selects " + std::to_string(n) + " elements, the file " +
+                                    std::to_string(transfer.file.elements));
+  }
+  if (transfer.file.elements == 0) {
+    check_extent(file_space);
+    check_extent(memory_space);
+  }
+  if (buffer == nullptr && transfer.file.elements > 0)
+    throw Error(Errc::einval, "there is no buffer for " + std::to_string(transfer.file.elements) +
+                                  " selected elements");
+  return transfer;
+}
+
+/// Sorts elements from the program's order into the pattern's; if a point occurs twice, the last
+/// one counts.
+void put_in_order(std::span<const std::byte> given, std::span<const Count> order, std::size_t size,
+                  std::span<std::byte> out) {
+  for (std::size_t i = 0; i < order.size(); ++i)
+    std::memcpy(&out[static_cast<std::size_t>(order[i]) * size], &given[i * size], size);
+}
+
+std::vector<std::byte> in_program_order(std::span<const std::byte> values,
+                                        std::span<const Count> order, std::size_t size) {
+  std::vector<std::byte> out(order.size() * size);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    std::memcpy(&out[i * size], &values[static_cast<std::size_t>(order[i]) * size], size);
+  return out;
+}
+
+}  // namespace
+
+bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
+                  std::span<std::byte> values) {
+  dataset.fill(values);
+  return file.read(dataset.shape(), selection, values);
+}
+
+std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
+                                      const Placed& selection, bool* any) {
+  std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
+                                dataset.element_size());
+  const bool found = read_present(file, dataset, selection, values);
+  if (any != nullptr) *any = found;
+  return values;
+}
+
+void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
+                   std::span<const std::byte> values, bool lent) {
+  auto* filters = dataset.filters();
+  if (filters != nullptr && static_cast<Count>(values.size()) <= FilterPipeline::most_bytes) {
+    StepTimer timer(file.report(), Step::encode);
+    const auto filtered = filters->apply(values);
+    file.writer().write(dataset.id(), selection, filtered.bytes, false, filtered.mask);
+    return;
+  }
+  file.writer().write(dataset.id(), selection, values, lent);
+}
+
+DatasetState::DatasetState(StoredDataset stored, hid_t type)
+    : stored_(std::move(stored)),
+      type_(owned_type(H5Tcopy(type))),
+      dcpl_(owned(H5Pdecode(stored_.dcpl.data()), "reading creation properties")),
+      size_(H5Tget_size(type)) {
+  chunked_ = H5Pget_layout(dcpl_) == H5D_CHUNKED;
+  filtered_ = FilterPipeline::any(dcpl_);
+  H5D_alloc_time_t time = H5D_ALLOC_TIME_DEFAULT;
+  checked(H5Pget_alloc_time(dcpl_, &time), "asking for the allocation time");
+  allocated_ = time == H5D_ALLOC_TIME_EARLY;
+  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
+  checked(H5Pfill_value_defined(dcpl_, &defined), "asking for the fill value");
+  H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
+  checked(H5Pget_fill_time(dcpl_, &fill_time), "asking for the fill time");
+  has_fill_ = defined != H5D_FILL_VALUE_UNDEFINED && fill_time != H5D_FILL_TIME_NEVER;
+  default_fill_ = defined == H5D_FILL_VALUE_DEFAULT;
+  fill_.resize(size_);
+  if (defined == H5D_FILL_VALUE_USER_DEFINED)
+    checked(H5Pget_fill_value(dcpl_, type_, fill_.data()), "asking for the fill value");
+  unfilter_ = [this](std::span<const std::byte> bytes, std::uint32_t mask,
+                     std::span<std::byte> values) { filters()->undo(bytes, mask, values); };
+}
+
+FilterPipeline* DatasetState::filters() {
+  if (!filtered_) return nullptr;
+  if (!filters_) filters_ = std::make_unique<FilterPipeline>(dcpl_, type_);
+  return filters_.get();
+}
+
+Hdf5Id DatasetState::make_space() const {
+  const std::vector<hsize_t> dims(stored_.extents.begin(), stored_.extents.end());
+  return owned_space(
+      H5Screate_simple(static_cast<int>(dims.size()), dims.data(), stored_.maximum.data()));
+}
+
+void DatasetState::fill(std::span<std::byte> out) const {
+  if (!has_fill_) return;
+  if (std::all_of(fill_.begin(), fill_.end(), [](std::byte b) { return b == std::byte{0}; })) {
+    std::memset(out.data(), 0, out.size());
+    return;
+  }
+  for (std::size_t at = 0; at < out.size(); at += size_) std::memcpy(&out[at], fill_.data(), size_);
+}
+
+logged::DatasetShape DatasetState::shape() {
+  return {stored_.id, static_cast<std::uint32_t>(stored_.extents.size()), static_cast<Count>(size_),
+          fill_, filtered_ ? &unfilter_ : nullptr};
+}
+
+std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl) {
+  if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || H5Sget_simple_extent_ndims(space) < 1)
+    return "it is a scalar";
+  if (refers_elsewhere(type)) return "its datatype is of variable length or refers to objects";
+  std::array<hsize_t, H5S_MAX_RANK> extents{}, maximum{};
+  const auto n = static_cast<std::size_t>(checked(
+      H5Sget_simple_extent_dims(space, extents.data(), maximum.data()), "asking for extents"));
+  const H5D_layout_t layout = H5Pget_layout(dcpl);
+  if (layout == H5D_CHUNKED) {
+    if (!chunk_fits(dcpl, {extents.data(), n}, {maximum.data(), n})) return "its chunks do not fit";
+    if (!filters_available(dcpl)) return "a filter is not installed";
+    return {};
+  }
+  if (layout != H5D_CONTIGUOUS) return "its layout is compact or virtual";
+  if (H5Pget_external_count(dcpl) > 0) return "its data is in external files";
+  if (H5Pget_nfilters(dcpl) > 0) return "filters need chunks";
+  if (!std::equal(extents.begin(), extents.begin() + static_cast<long>(n), maximum.begin()))
+    return "what can grow needs chunks";
+  return {};
+}
+
+Hdf5Id completed_properties(hid_t dcpl, hid_t type, hid_t space) {
+  Hdf5Id list = owned_list(H5Pcopy(dcpl));
+  convert_fill_value(list, type);
+  return FilterPipeline::any(list) ? FilterPipeline(list, type).properties_of(space)
+                                   : std::move(list);
+}
+
+Hdf5Id stand_in_properties(hid_t dcpl) {
+  Hdf5Id list = owned_list(H5Pcopy(dcpl));
+  checked(H5Premove_filter(list, H5Z_FILTER_ALL), "removing filters");
+  checked(H5Pset_layout(list, H5D_CONTIGUOUS), "choosing a layout");
+  checked(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER), "choosing a fill time");
+  checked(H5Pset_alloc_time(list, H5D_ALLOC_TIME_LATE), "choosing an allocation time");
+  return list;
+}
+
+Hdf5Id stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in) {
+  checked(H5Pset_external(stand_in, logged::store_external, 0, H5F_UNLIMITED),
+          "saying where the values are");
+  if (H5Pget_layout(dcpl) != H5D_CONTIGUOUS) return owned_space(H5Screate(H5S_SCALAR));
+  return owned_space(H5Scopy(space));
+}
+
+StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl) {
+  StoredDataset stored;
+  stored.id = id;
+  std::array<hsize_t, H5S_MAX_RANK> extents{}, maximum{};
+  const int n = checked(H5Sget_simple_extent_dims(space, extents.data(), maximum.data()),
+                        "asking for extents");
+  stored.extents.assign(extents.begin(), extents.begin() + n);
+  stored.maximum.assign(maximum.begin(), maximum.begin() + n);
+  std::size_t bytes = 0;
+  checked(H5Pencode2(dcpl, nullptr, &bytes, H5P_DEFAULT), "encoding creation properties");
+  stored.dcpl.resize(bytes);
+  checked(H5Pencode2(dcpl, stored.dcpl.data(), &bytes, H5P_DEFAULT),
+          "encoding creation properties");
+  return stored;
+}
+
+void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl) {
+  const LoggedTransfer transfer =
+      resolve(dataset, write.memory_space, write.file_space, write.buffer);
+  const FileSelection& file_part = transfer.file;
+  if (file_part.elements == 0) return;
+  const MemoryElements memory{write.memory_type, dataset.type(), transfer.memory_space,
+                              file_part.elements, dxpl};
+  const std::size_t size = dataset.element_size();
+  const auto whole = as_they_are(memory, write.buffer);
+  if (!whole.empty() && file_part.order.empty()) {
+    append_values(file, dataset, file_part.placed, whole, true);
+    return;
+  }
+  std::vector<std::byte> present;
+  if (needs_present(write.memory_type, dataset.type())) {
+    present = present_values(file, dataset, file_part.placed);
+    if (!file_part.order.empty()) present = in_program_order(present, file_part.order, size);
+  }
+  const auto bytes = static_cast<Count>(size) * file_part.elements;
+  if (file_part.order.empty() && dataset.filters() == nullptr) {
+    pack(memory, write.buffer, present, file.writer().reserve(bytes));
+    file.writer().commit(dataset.id(), file_part.placed);
+    return;
+  }
+  std::vector<std::byte> values(static_cast<std::size_t>(bytes));
+  pack(memory, write.buffer, present, values);
+  if (!file_part.order.empty()) {
+    std::vector<std::byte> sorted(static_cast<std::size_t>(file_part.placed.pattern.elements()) *
+                                  size);
+    put_in_order(values, file_part.order, size, sorted);
+    values = std::move(sorted);
+  }
+  append_values(file, dataset, file_part.placed, values, false);
+}
+
+void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl) {
+  const LoggedTransfer transfer = resolve(dataset, read.memory_space, read.file_space, read.buffer);
+  const FileSelection& file_part = transfer.file;
+  if (file_part.elements == 0) return;
+  const MemoryElements memory{read.memory_type, dataset.type(), transfer.memory_space,
+                              file_part.elements, dxpl};
+  // Reads directly into the program's memory if elements lie there as in the file.
+  const auto whole = as_they_are(memory, read.buffer);
+  if (!whole.empty() && file_part.order.empty()) {
+    const std::span out(const_cast<std::byte*>(whole.data()), whole.size());
+    read_present(file, dataset, file_part.placed, out);
+    return;
+  }
+  bool any = false;
+  auto values = present_values(file, dataset, file_part.placed, &any);
+  if (!any && dataset.zeros_unwritten()) {  // zeros are not converted
+    values.assign(H5Tget_size(memory.type) * static_cast<std::size_t>(memory.elements),
+                  std::byte{0});
+    scatter(values, memory.space, H5Tget_size(memory.type), read.buffer);
+    return;
+  }
+  if (!file_part.order.empty())
+    values = in_program_order(values, file_part.order, dataset.element_size());
+  unpack(memory, values, read.buffer);
+}
+
+}  // namespace forebay::vol

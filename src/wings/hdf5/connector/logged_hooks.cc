@@ -1,0 +1,555 @@
+#include "hdf5/connector/logged_hooks.h"
+
+#include <H5VLnative.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/attempt.h"
+#include "base/hdf5_signature.h"
+#include "base/random_number.h"
+#include "comm/agree.h"
+#include "dataset/print_report.h"
+#include "hdf5/connector/errors.h"
+#include "hdf5/connector/mpio.h"
+#include "hdf5/connector/under_objects.h"
+#include "hdf5/connector/watched_driver.h"
+#include "hdf5/log/masked_signature.h"
+#include "hdf5/shared/id.h"
+#include "method/front_end.h"
+
+namespace forebay::vol {
+namespace {
+
+/// How the driver stores a file.
+struct Access {
+  bool plain = false;   ///< one file, whose bytes are where HDF5 says
+  bool copied = false;  ///< the same, but HDF5 works on a copy in memory
+};
+
+Access access_of(hid_t fapl) {
+  const hid_t driver = H5Pget_driver(fapl);
+  Access access;
+  access.plain = driver == H5FD_SEC2 || driver == H5FD_STDIO;
+  std::size_t image = 0;  // of a file that is only in memory
+  access.copied =
+      driver == H5FD_CORE && H5Pget_file_image(fapl, nullptr, &image) >= 0 && image == 0;
+  return access;
+}
+
+/// Returns whether HDF5's writes to the file are watched (watched_driver.h).
+bool is_watched(const OpenedFile& opened) {
+  return opened.mpi_io || H5Pget_driver(opened.fapl) == H5FD_SEC2;
+}
+
+std::uint64_t shared_random_number(const Comm& comm) {
+  std::uint64_t number = comm.is_root() ? random_number() : 0;
+  comm.broadcast(&number, sizeof number);
+  return number;
+}
+
+bool is_collective(hid_t dxpl, const Comm& comm) {
+  return comm.size() == 1 || asks_collective(dxpl);
+}
+
+// Data that a rank gathers before collective calls write it: enough for the file system, and small
+// enough for the processor's cache.
+constexpr Count flush_bytes = 2 << 20;
+// Calls may become larger, so the next check must not be far away.
+constexpr Count most_calls_apart = 100;
+// Collective calls of this size justify a block of their own.
+constexpr Count through_bytes = 512 << 10;
+// The limit if held data must be written to files so that others see it (Tails::copies).
+constexpr Count through_bytes_shown = 128 << 10;
+
+/// Returns why a file opened in this way cannot have a log; empty if it can.
+std::string why_no_log(const OpenedFile& opened) {
+  if ((opened.flags & H5F_ACC_SWMR_WRITE) != 0) return "for single writer, multiple readers (SWMR)";
+  std::size_t page_buffer = 0;
+  unsigned metadata = 0, raw = 0;
+  // Pages are written as a whole, with HDF5's view of their bytes.
+  if (H5Pget_page_buffer_size(opened.fapl, &page_buffer, &metadata, &raw) >= 0 && page_buffer > 0)
+    return "with a page buffer";
+  return {};
+}
+
+/// Returns whether the file may switch to single writer, multiple readers while it is written. HDF5
+/// needs a format of 1.10 or later for that, and one process.
+bool may_become_swmr(hid_t fapl) {
+  H5F_libver_t low = H5F_LIBVER_EARLIEST, high = H5F_LIBVER_LATEST;
+  return H5Pget_libver_bounds(fapl, &low, &high) >= 0 && low >= H5F_LIBVER_V110;
+}
+
+/// Returns whether the program asks for an alignment of data in the file, which a log cannot
+/// provide. Only for files without MPI; with MPI the alignment is for a file system's stripes.
+bool asks_alignment(hid_t fapl) {
+  hsize_t threshold = 0, alignment = 1;
+  return H5Pget_alignment(fapl, &threshold, &alignment) >= 0 && alignment > 1;
+}
+
+LoggedHandle& handle_of(LoggedDataset* dataset) { return static_cast<LoggedHandle&>(*dataset); }
+
+/// Returns whether a rank may write only some fields of elements, and with them what it reads of
+/// the others (needs_present). All ranks of a collective call give the same datasets, but may give
+/// different memory types.
+bool may_write_fields(std::span<const DatasetWrite> writes) {
+  return std::any_of(writes.begin(), writes.end(), [](const DatasetWrite& one) {
+    return H5Tdetect_class(handle_of(one.dataset).state().type(), H5T_COMPOUND) > 0;
+  });
+}
+
+Method method_of(const OpenedFile& opened) {
+  constexpr const char* giver = "the connector's string";
+  Method method = choose_method(opened.name, opened.mpi_hints, share_method_sources(opened.comm),
+                                {}, {parse_hints(opened.hints, giver), giver});
+  keep_honoured(method, FrontEnd::hdf5);
+  return method;
+}
+
+/// Returns whether a new file that can have a log gets one.
+bool wants_log(const OpenedFile& opened, const Method& method) {
+  const bool automatic = !method.origin.contains("layout") || method.layout == "auto";
+  if (!automatic) return method.layout == "log";
+  return opened.mpi_io || !(may_become_swmr(opened.fapl) || asks_alignment(opened.fapl));
+}
+
+/// Throws if compact=close was set for this very file, whose log cannot become an ordinary file.
+/// For other settings the report mentions it.
+void refuse_compacting(const Method& method, const char* why, const char* advice) {
+  const auto said = method.origin.find("compact");
+  if (method.compact != Compact::close || said == method.origin.end() || !said->second.names_file)
+    return;
+  throw Error(Errc::enotsupport, said->second.text + ": compact=close cannot be done: " + why,
+              advice);
+}
+
+}  // namespace
+
+Method method_for_new(const OpenedFile& opened) {
+  Method method = method_of(opened);
+  if (!is_watched(opened) && access_of(opened.fapl).plain && why_no_log(opened).empty() &&
+      wants_log(opened, method))
+    refuse_compacting(method, "it takes the driver sec2 or MPI-IO",
+                      "open it with one of them, or leave compact=close out and make an ordinary "
+                      "file of it later: forebay convert IN OUT --to hdf5");
+  return method;
+}
+
+void report_ordinary(const OpenedFile& opened) {
+  if (opened.method->notes.empty()) return;
+  print_report(opened.comm, opened.name, {}, *opened.method,
+               {"an ordinary HDF5 file, without a log"});
+}
+
+bool is_logged(const UnderObject& dataset, hid_t dxpl) {
+  return read_stored(dataset, dxpl).has_value();
+}
+
+std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
+  // Places in the file are asked of the native connector, and used directly.
+  if (!is_native(opened.file.connector)) return nullptr;
+  LogStore store(opened.file, opened.comm);
+  if (!opened.created && !store.open((opened.flags & H5F_ACC_RDWR) != 0)) {
+    // A job made an ordinary file of it, and was killed before the last step, which this is.
+    if (opened.masked && opened.comm.is_root())
+      logged::restore_signature(opened.path, *opened.masked);
+    return nullptr;
+  }
+  if (const std::string why = why_no_log(opened); !why.empty()) {
+    if (opened.created) return nullptr;
+    if ((opened.flags & H5F_ACC_RDWR) != 0)
+      throw Error(Errc::enotsupport, opened.name + " holds a log, which cannot be written " + why,
+                  "open it to read only, or convert it: forebay convert IN OUT --to hdf5");
+  }
+  const Access access = opened.mpi_io ? Access{true, false} : access_of(opened.fapl);
+  if (!access.plain) {
+    if (opened.created) return nullptr;
+    if (!access.copied || (opened.flags & H5F_ACC_RDWR) != 0)
+      throw Error(Errc::enotsupport,
+                  opened.name + " holds a log, which this file driver cannot " +
+                      (access.copied ? "write" : "read"),
+                  "open it with the default driver or with MPI-IO");
+  }
+  Method method = opened.method ? *opened.method : method_of(opened);
+  if (opened.created && !wants_log(opened, method)) return nullptr;
+  if (!opened.created && !opened.masked && (opened.flags & H5F_ACC_RDWR) != 0)
+    refuse_compacting(method, "it is a log file made without it",
+                      "leave it out, or make an ordinary file of it: forebay convert IN OUT --to "
+                      "hdf5");
+  method.layout = "log";
+  return std::make_unique<LoggedHooks>(opened, method, std::move(store));
+}
+
+LoggedHooks::LoggedHooks(const OpenedFile& opened, const Method& method, LogStore store)
+    : comm_(opened.comm),
+      mpi_io_(opened.mpi_io),
+      method_(method),
+      path_(opened.name),
+      writable_((opened.flags & H5F_ACC_RDWR) != 0 || opened.created),
+      created_(opened.created),
+      reached_(opened.fapl < 0),
+      masked_(opened.masked),
+      store_(std::move(store)) {
+  if (opened.created && method_.compact == Compact::close && is_watched(opened)) {
+    hsize_t userblock = 0;
+    checked(H5Pget_userblock(opened.fcpl, &userblock), "asking where the file begins");
+    masked_ = static_cast<Offset>(userblock);
+  }
+  if (opened.created) store_.create(shared_random_number(comm_));
+  LoggedFileOptions options = logged_options(method);
+  options.path = opened.path;
+  options.writable = writable_;
+  options.session = store_.session();
+  // Data that is removed at the end must not take space in the file.
+  if (compacts() && options.subfiling == Subfiling::none) {
+    options.subfiling = Subfiling::ranks;
+    options.subfile_ranks = comm_.size();
+  }
+  file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
+  start_timeline(comm_, method_, file_->report(), opened_);
+  if (const auto index = store_.index()) file_->open_index(*index);
+  for (const auto& block : store_.blocks(file_->reader().directory().blocks))
+    file_->add_block(block);
+  if (writable_) {
+    start_undo(opened);
+    start_writing();
+  }
+  file_->ensure_open();
+}
+
+void LoggedHooks::check_writable() const {
+  if (opener_.is_another())
+    throw Error(Errc::eperm,
+                fmt::format("{} was opened by process {}, which still runs: a child of it cannot "
+                            "write the log",
+                            path_, opener_.process()),
+                "open the file in the process that writes it");
+  if (!writable_)
+    throw Error(Errc::eperm, path_ + " was opened to read only", "open it with H5F_ACC_RDWR");
+}
+
+/// Collective. From here on HDF5's writes go through the undo file.
+void LoggedHooks::start_undo(const OpenedFile& opened) {
+  if (!is_watched(opened)) return;
+  const Offset end = opened.created ? 0 : end_of_file(opened.file);
+  // The witness belongs to this opening: undo files that a job left beside an older copy do not
+  // fit.
+  const logged::Witness witness{shared_random_number(comm_), store_.witness_place()};
+  agree_on_error(comm_, attempt_to([&] {
+                   if (comm_.is_root())
+                     file_->put(witness.place, logged::print_witness(witness.opening));
+                 }));
+  undo_ = std::make_shared<UndoFile>(comm_, opened.path, witness, end);
+  try {
+    agree_on_error(comm_, attempt_to([&] { watch(opened.file, mpi_io_, undo_, masked_); }));
+    // Masks the signature that HDF5 wrote when it created the file.
+    if (masked_ && opened.created)
+      by_root(comm_, [&] { file_->put_signature(*masked_, masked_signature); });
+  } catch (...) {
+    unwatch(*undo_);  // all ranks close the file
+    throw;
+  }
+  store_.set_undo(*undo_);
+}
+
+/// Collective. Dataset numbers differ between openings, so that none is given twice, whatever a
+/// killed job left.
+void LoggedHooks::start_writing() {
+  next_id_ = shared_random_number(comm_) << 24;
+  file_->start_writing();
+}
+
+std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t type) {
+  auto& known = datasets_[stored.id];
+  if (auto state = known.lock()) return state;
+  auto state = std::make_shared<DatasetState>(std::move(stored), type);
+  state->set_allocated(mpi_io_);
+  known = state;
+  return state;
+}
+
+CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
+  if (reached_) return {};
+  check_writable();
+  if (compacted_ || !why_not_logged(creation.type, creation.space, creation.dcpl).empty())
+    return {};
+  store_.move_to(creation.at);
+  StoredDataset stored = stored_from(
+      new_id(), creation.space, completed_properties(creation.dcpl, creation.type, creation.space));
+  const Hdf5Id dcpl =
+      compacts() ? compactable_properties(creation.dcpl) : stand_in_properties(creation.dcpl);
+  const Hdf5Id space = compacts() ? compactable_space(creation.space, creation.dcpl)
+                                  : stand_in_space(creation.space, creation.dcpl, dcpl);
+  CreatedDataset created;
+  created.under =
+      OwnedUnder(H5VLdataset_create(creation.at.object, creation.location, creation.at.connector,
+                                    creation.name, creation.lcpl, creation.type, space, dcpl,
+                                    creation.dapl, creation.dxpl, nullptr),
+                 creation.at.connector, H5I_DATASET);
+  if (!created.under) throw_hdf5("creating the dataset");
+  write_stored(created.under.get(), stored, true, creation.dxpl);
+  created.logged = std::make_unique<LoggedHandle>(*this, adopt(std::move(stored), creation.type),
+                                                  created.under.get());
+  return created;
+}
+
+std::unique_ptr<LoggedDataset> LoggedHooks::open_dataset(const UnderObject& dataset, hid_t dxpl) {
+  auto stored = read_stored(dataset, dxpl);
+  if (!stored) return nullptr;
+  return std::make_unique<LoggedHandle>(*this, adopt(std::move(*stored), type_of(dataset)),
+                                        dataset);
+}
+
+/// In collective transfers the ranks check from time to time, all after the same number of calls,
+/// whether one rank's buffer is full; then all write. The next check comes before any rank can hold
+/// twice the limit by calls of the sizes so far. If a single call is large, calls write through
+/// from then on: nothing is copied.
+void LoggedHooks::agree_on_room(bool collective) {
+  if (!collective || --writes_to_check_ > 0) {
+    file_->writer().make_room();
+    return;
+  }
+  const bool lent = through_;  // in this call; no data stays in the program's buffers after it
+  std::int64_t numbers[2] = {file_->writer().held(), largest_};
+  comm_.all_reduce(numbers, Reduce::max);
+  const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
+  through_ = numbers[1] >= (file_->copies_pending() ? through_bytes_shown : through_bytes);
+  if (lent || through_ || numbers[0] > limit) {
+    const auto failed = up_to_meeting(comm_, [&] { file_->writer().flush_data(); });
+    if (failed) {
+      file_->writer().keep_lent();
+      throw *failed;
+    }
+    numbers[0] = 0;
+  }
+  writes_to_check_ = through_
+                         ? 1
+                         : std::clamp<Count>((limit - numbers[0]) / std::max<Count>(1, numbers[1]),
+                                             1, most_calls_apart);
+  largest_ = 0;
+}
+
+void LoggedHooks::write(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) {
+  check_writable();
+  store_.move_to(at);
+  const bool collective = is_collective(dxpl, comm_);
+  // After it all ranks show what they wrote in earlier calls.
+  if (collective && may_write_fields(writes)) comm_.meet();
+  const Count before = file_->writer().held();
+  const auto failed = attempt_to([&] {
+    file_->writer().lend(collective && through_);
+    file_->writer().begin(collective);
+    for (const DatasetWrite& one : writes)
+      write_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+  });
+  largest_ = std::max(largest_, file_->writer().held() - before);
+  agree_on_room(collective);  // even if this rank's write failed, because others wait
+  const auto hidden = attempt_to([&] { file_->writer().publish(); });
+  if (failed) throw *failed;
+  if (hidden) throw *hidden;
+}
+
+void LoggedHooks::read(const UnderObject& at, std::span<const DatasetRead> reads, hid_t dxpl) {
+  store_.move_to(at);
+  // A collective read sees what any rank wrote before it.
+  if (file_->writing() && comm_.size() > 1 && is_collective(dxpl, comm_)) flush();
+  naming(path_, [&] {
+    for (const DatasetRead& one : reads)
+      read_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+  });
+}
+
+void LoggedHooks::flush() {
+  if (file_->writing()) together(comm_, [&] { file_->flush(); });
+}
+
+void LoggedHooks::flush_below(const UnderObject& at, H5F_scope_t scope) {
+  H5VL_file_specific_args_t args{};
+  args.op_type = H5VL_FILE_FLUSH;
+  args.args.flush = {at.type, scope};
+  const bool failed =
+      H5VLfile_specific(at.object, at.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0;
+  const auto any = attempt_to([&] { comm_.meet(failed ? Errc::ehdferr : Errc::ok); });
+  if (failed) throw UnderFailed{};
+  if (any) throw *any;
+}
+
+void LoggedHooks::flush(const UnderObject& at, H5F_scope_t scope) {
+  if (opener_.is_another()) return;  // waiting data belongs to the parent process
+  store_.move_to(at);
+  if (undo_) undo_->begin();
+  flush();
+  flush_below(at, scope);
+  if (file_->writing()) file_->sync();
+}
+
+void LoggedHooks::flush_with_parent() {
+  if (!store_.is_held()) return;  // the file may be out of reach
+  if (undo_) undo_->begin();
+  flush();
+}
+
+// With MPI-IO, and in files of an older format, HDF5 itself refuses and says why.
+void LoggedHooks::refuse_swmr(const UnderObject& at) {
+  H5F_info2_t info{};
+  H5VL_native_file_optional_args_t native{};
+  native.get_info = {at.type, &info};
+  H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_INFO, &native};
+  const bool known =
+      H5VLfile_optional(at.object, at.connector, &args, H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
+  constexpr unsigned first_with_swmr = 3;  // the first superblock version with SWMR
+  if (mpi_io_ || (known && info.super.version < first_with_swmr)) return;
+  throw Error(Errc::enotsupport,
+              "a log cannot be written for single writer, multiple readers (SWMR)",
+              created_ ? "make the file with layout=canonical, or without a layout in FOREBAY_HINTS"
+                       : "convert the file: forebay convert IN OUT --to hdf5");
+}
+
+void LoggedHooks::before_mount(const UnderObject& at) {
+  if (!writable_ || compacted_) return;
+  store_.move_to(at);
+  store_.hold();
+}
+
+void LoggedHooks::finish() {
+  if (!file_->writing()) return;
+  report_due_ = true;
+  if (const auto index = file_->finish()) {
+    file_->adopt_index(index->place);  // on all ranks; without it blocks are read one by one
+    store_.replace_index();
+  }
+}
+
+void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
+  if (closing == Closing::handle || opener_.is_another()) return;
+  store_.move_to(at);
+  if (undo_) undo_->begin();
+  together(comm_, [&] {
+    if (!compacted_) finish();
+    const bool mounted = store_.let_go();
+    if (closing == Closing::last && file_->writing()) file_->follow_rename();
+    if (closing != Closing::last || !writable_ || !compacts()) return;
+    if (mounted)
+      throw Error(Errc::enotsupport,
+                  path_ + " cannot become an ordinary file (compact=close) while it is mounted",
+                  "unmount it, and close it again");
+    compact(at);
+  });
+  // After it all ranks close the file in HDF5 and wait for each other there, so nothing may fail
+  // here.
+  if (closing == Closing::last && report_due_) attempt_together(comm_, [&] { report(); });
+}
+
+void LoggedHooks::report() {
+  std::vector<std::string> notes{"layout log: each rank appends"};
+  if (compacts())
+    notes.emplace_back("compacted at close: an ordinary HDF5 file");
+  else if (method_.compact == Compact::close)
+    notes.emplace_back(undo_ ? "not compacted: the file was made without compact=close (forebay "
+                               "convert makes an ordinary one of it)"
+                             : "not compacted: it takes the driver sec2 or MPI-IO");
+  if (undo_ && !undo_->active())
+    notes.emplace_back("flushes are not one step: the folder takes no undo file");
+  file_->report()[Step::total] = seconds_since(opened_);
+  print_report(comm_, path_, file_->report(), method_, notes);
+}
+
+// -- one handle
+
+Count LoggedHandle::stored_bytes() {
+  const auto dims = static_cast<std::uint32_t>(state_->extents().size());
+  Count sum = hooks_.file().reader().stored_bytes(state_->id(), dims);
+  if (hooks_.file().writing())
+    for (const auto& entry : hooks_.file().writer().pending())
+      if (entry.dataset == state_->id()) sum += entry.stored;
+  return sum;
+}
+
+/// HDF5 allocates a dataset without chunks completely or not at all.
+Count LoggedHandle::storage_size() {
+  if (state_->chunked()) return stored_bytes();
+  Count whole = static_cast<Count>(state_->element_size());
+  for (const Count extent : state_->extents()) whole *= extent;
+  return state_->allocated() || stored_bytes() > 0 ? whole : 0;
+}
+
+bool LoggedHandle::get(H5VL_dataset_get_args_t& args, hid_t) {
+  switch (args.op_type) {
+    case H5VL_DATASET_GET_SPACE:
+      args.args.get_space.space_id = state_->make_space().release();
+      return true;
+    case H5VL_DATASET_GET_DCPL:
+      args.args.get_dcpl.dcpl_id = checked(H5Pcopy(state_->dcpl()), "copying a property list");
+      return true;
+    case H5VL_DATASET_GET_SPACE_STATUS:
+      *args.args.get_space_status.status =
+          storage_size() > 0 ? H5D_SPACE_STATUS_ALLOCATED : H5D_SPACE_STATUS_NOT_ALLOCATED;
+      return true;
+    case H5VL_DATASET_GET_STORAGE_SIZE:
+      *args.args.get_storage_size.storage_size = static_cast<hsize_t>(storage_size());
+      return true;
+    default:
+      return false;  // the stand-in has the right datatype and access properties
+  }
+}
+
+void LoggedHandle::set_extent(const hsize_t* size, hid_t dxpl) {
+  hooks_.check_writable();
+  if (!state_->chunked())
+    throw Error(Errc::enotsupport, "only datasets with a chunked layout can change their extents",
+                "set a chunk shape in the creation property list");
+  StoredDataset stored = state_->stored();
+  bool shrinks = false;
+  for (std::size_t d = 0; d < stored.extents.size(); ++d) {
+    if (stored.maximum[d] != H5S_UNLIMITED && size[d] > stored.maximum[d])
+      throw Error(Errc::einval, "dimension " + std::to_string(d) + " can have " +
+                                    std::to_string(stored.maximum[d]) + " elements at most, not " +
+                                    std::to_string(size[d]));
+    if (size[d] > INT64_MAX) throw Error(Errc::einval, "an extent beyond 63 bits");
+    shrinks |= static_cast<Count>(size[d]) < stored.extents[d];
+    stored.extents[d] = static_cast<Count>(size[d]);
+  }
+  if (stored.extents == state_->extents()) return;
+  if (shrinks) {
+    hooks_.file().writer().cut(stored.id, stored.extents);
+    hooks_.file().writer().publish();
+  }
+  write_stored(under_, stored, false, dxpl);
+  state_->set_extents(std::move(stored.extents));
+}
+
+bool LoggedHandle::specific(H5VL_dataset_specific_args_t& args, hid_t dxpl) {
+  switch (args.op_type) {
+    case H5VL_DATASET_SET_EXTENT:
+      set_extent(args.args.set_extent.size, dxpl);
+      return true;
+    default:
+      return false;  // the stand-in is flushed and refreshed below
+  }
+}
+
+bool LoggedHandle::optional(H5VL_optional_args_t& args, hid_t) {
+  auto* native = static_cast<H5VL_native_dataset_optional_args_t*>(args.args);
+  switch (args.op_type) {
+    case H5VL_NATIVE_DATASET_GET_OFFSET:
+      *native->get_offset.offset = HADDR_UNDEF;  // not in one place
+      return true;
+    case H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE:
+    case H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE:
+    case H5VL_NATIVE_DATASET_GET_NUM_CHUNKS:
+    case H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_IDX:
+    case H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD:
+    case H5VL_NATIVE_DATASET_CHUNK_READ:
+    case H5VL_NATIVE_DATASET_CHUNK_WRITE:
+    case H5VL_NATIVE_DATASET_CHUNK_ITER:
+      throw Error(Errc::enotsupport, "this dataset is in a log, which has no chunks",
+                  "read and write it with H5Dread and H5Dwrite, or convert the file: forebay "
+                  "convert IN OUT --to hdf5");
+    default:
+      return false;
+  }
+}
+
+void LoggedHandle::before_close(hid_t) {}
+
+}  // namespace forebay::vol

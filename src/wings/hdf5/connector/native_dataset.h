@@ -1,0 +1,51 @@
+// Writes values from a log into a dataset of the connector below.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "array/pattern.h"
+#include "comm/comm.h"
+#include "hdf5/connector/under.h"
+
+namespace forebay::vol {
+
+/// The dataset that gets the values.
+struct NativeDataset {
+  UnderObject dataset;
+  hid_t type;                  ///< of its elements in the file
+  std::vector<Count> extents;  ///< at least one extent, none 0
+  std::vector<hsize_t> chunk;  ///< empty if it is contiguous
+  Count element_size = 1;
+  bool filtered = false;
+  bool blanks = true;  ///< also writes what was never written, as HDF5 would return it
+  /// Turns these bytes of the file into zeros without storage, if the system can. If it is set,
+  /// blanks of a contiguous dataset are zeros made in this way.
+  std::function<bool(Offset place, Count bytes)> release = {};
+};
+
+/// Overwrites `values`, packed elements of a box, with the log's values; returns whether there are
+/// any.
+using GetValues = std::function<bool(const Placed& box, std::span<std::byte> values)>;
+
+/// Boxes of about 8 MiB that cover a dataset exactly once. Each has whole chunks, or a part of one
+/// row of chunks.
+class Tiles {
+ public:
+  /// `extents` has at least one extent, none 0; `chunk` is empty if there are no chunks.
+  Tiles(std::span<const Count> extents, Count element_size, std::span<const hsize_t> chunk);
+  Count size() const { return size_; }
+  std::vector<Steps> box(Count n) const;
+
+ private:
+  std::vector<Count> extents_, shape_, counts_;
+  Count size_ = 1;
+};
+
+/// Collective over `comm`: the ranks share the boxes. Transfers are collective if HDF5 needs it
+/// (filters); otherwise each rank writes by itself. What `get` throws on one rank is thrown on all,
+/// after the other ranks' writes. Errc::ehdferr.
+void write_native(const Comm& comm, const NativeDataset& to, const GetValues& get);
+
+}  // namespace forebay::vol

@@ -1,0 +1,41 @@
+// Copies values of contiguous datasets into a file with allocated space. Each rank reads boxes
+// through the view, and writes them to their places past HDF5. A serial HDF5 suffices, and there
+// are no intermediate copies.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "comm/comm.h"
+#include "hdf5/files/view.h"
+
+namespace forebay::tools {
+
+/// Returns whether a dataset with these creation properties can be written that way, and is large
+/// enough to benefit. Elements must be plain bytes.
+bool fits_direct_copy(hid_t creation, const Extents& extents, Count width);
+
+/// The same for chunks without a filter. The dataset must not be able to grow, since later growth
+/// would meet bytes that nobody filled.
+bool fits_placed_chunks(hid_t creation, const Extents& extents, Count width);
+
+/// Sets creation properties to allocate the space early and not fill it, as every byte is written
+/// later.
+void prepare_direct_copy(hid_t creation);
+
+struct DirectCopyOptions {
+  bool verify = false;  ///< read the values again and compare
+  /// Called with the step, bytes done by all ranks (as far as known here) and their total; may be
+  /// empty.
+  std::function<void(const char*, Count, Count)> progress;
+};
+
+/// Collective; ranks may have no share. Copies the datasets at `paths`. The output has them, with
+/// their types, shapes and space, and must be closed. Each rank has the input open. Returns the
+/// bytes of values over all ranks. Errors are those of reading and writing, and Errc::eio if
+/// verification finds other values.
+Count copy_direct(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
+                  const std::vector<std::string>& paths, const DirectCopyOptions& options);
+
+}  // namespace forebay::tools

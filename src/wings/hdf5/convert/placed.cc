@@ -1,0 +1,169 @@
+#include "hdf5/convert/placed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "hdf5/convert/storage.h"
+
+namespace forebay::tools {
+
+namespace {
+
+Count product(std::span<const Count> list) {
+  return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
+}
+
+/// Calls f with each index of a box, relative to its start, in row-major order.
+template <typename F>
+void each_index(const std::vector<Count>& count, F&& f) {
+  if (std::find(count.begin(), count.end(), 0) != count.end()) return;
+  std::vector<Count> index(count.size(), 0);
+  for (;;) {
+    f(index);
+    std::size_t d = count.size();
+    for (; d > 0 && ++index[d - 1] == count[d - 1]; --d) index[d - 1] = 0;
+    if (d == 0) return;
+  }
+}
+
+Count place_in(const std::vector<Count>& shape, const std::vector<Count>& index) {
+  Count at = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + index[d];
+  return at;
+}
+
+std::vector<Count> grid_of(const std::vector<Count>& extents, const std::vector<Count>& chunk) {
+  std::vector<Count> grid;
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    grid.push_back(extents[d] / chunk[d] + (extents[d] % chunk[d] != 0));
+  return grid;
+}
+
+}  // namespace
+
+PlacedValues::PlacedValues(hid_t dataset, hid_t creation, const std::vector<Count>& extents,
+                           std::vector<std::byte> fill)
+    : extents_(extents), chunk_(chunk_shape_of(creation, extents.size())), fill_(std::move(fill)) {
+  const auto place = [&](haddr_t at) {
+    if (at == HADDR_UNDEF) throw Error(Errc::ehdferr, "a dataset has no space in the output");
+    places_.push_back(static_cast<Offset>(at));
+  };
+  if (chunk_.empty()) {
+    place(H5Dget_offset(dataset));
+    return;
+  }
+  each_index(grid_of(extents_, chunk_), [&](const std::vector<Count>& index) {
+    std::vector<hsize_t> first;
+    for (std::size_t d = 0; d < index.size(); ++d)
+      first.push_back(static_cast<hsize_t>(index[d] * chunk_[d]));
+    unsigned mask = 0;
+    hsize_t bytes = 0;
+    haddr_t at = HADDR_UNDEF;
+    checked(H5Dget_chunk_info_by_coord(dataset, first.data(), &mask, &at, &bytes), "a chunk");
+    if (std::cmp_not_equal(bytes, product(chunk_) * width()))
+      throw Error(Errc::ehdferr, "a chunk has another size than its elements");
+    place(at);
+  });
+}
+
+void PlacedValues::write(int fd, const std::string& path, const Subarray& box,
+                         std::span<const std::byte> data) const {
+  if (chunk_.empty())
+    write_rows(fd, path, box, data);
+  else
+    write_chunks(fd, path, box, data);
+}
+
+/// Bytes that are contiguous in the dataset are written in one call.
+void PlacedValues::write_rows(int fd, const std::string& path, const Subarray& box,
+                              std::span<const std::byte> data) const {
+  std::size_t d = box.count.size();
+  Count together = 1;
+  while (d > 0) {
+    together *= box.count[--d];
+    if (box.count[d] != extents_[d]) break;
+  }
+  const std::vector<Count> rows(box.count.begin(),
+                                box.count.begin() + static_cast<std::ptrdiff_t>(d));
+  const auto bytes = static_cast<std::size_t>(together * width());
+  std::size_t taken = 0;
+  each_index(rows, [&](const std::vector<Count>& row) {
+    std::vector<Count> index = box.start;
+    for (std::size_t i = 0; i < row.size(); ++i) index[i] += row[i];
+    write_at(fd, places_[0] + place_in(extents_, index) * width(), data.subspan(taken, bytes),
+             path);
+    taken += bytes;
+  });
+}
+
+void PlacedValues::write_chunks(int fd, const std::string& path, const Subarray& box,
+                                std::span<const std::byte> data) const {
+  const std::vector<Count> grid = grid_of(extents_, chunk_);
+  std::vector<Count> chunks;
+  for (std::size_t d = 0; d < chunk_.size(); ++d) {
+    const Count end = box.start[d] + box.count[d];
+    if (box.start[d] % chunk_[d] != 0 || (end % chunk_[d] != 0 && end != extents_[d]))
+      throw Error(Errc::einternal, "a piece cuts a chunk of the output");
+    chunks.push_back((box.count[d] + chunk_[d] - 1) / chunk_[d]);
+  }
+  const auto chunk_bytes = static_cast<std::size_t>(product(chunk_) * width());
+  std::vector<std::byte> bytes;
+  each_index(chunks, [&](const std::vector<Count>& index) {
+    std::vector<Count> in_grid, first, count;
+    bool whole = true;
+    for (std::size_t d = 0; d < index.size(); ++d) {
+      in_grid.push_back(box.start[d] / chunk_[d] + index[d]);
+      first.push_back(index[d] * chunk_[d]);
+      count.push_back(std::min(chunk_[d], box.count[d] - first[d]));
+      whole &= count[d] == chunk_[d];
+    }
+    bytes.resize(chunk_bytes);
+    if (!whole)
+      for (std::size_t at = 0; at < chunk_bytes; at += fill_.size())
+        std::memcpy(bytes.data() + at, fill_.data(), fill_.size());
+    const auto row = static_cast<std::size_t>(count.back() * width());
+    const std::vector<Count> rows(count.begin(), count.end() - 1);
+    each_index(rows, [&](std::vector<Count> at) {
+      at.push_back(0);
+      const auto to = static_cast<std::size_t>(place_in(chunk_, at) * width());
+      for (std::size_t d = 0; d < at.size(); ++d) at[d] += first[d];
+      const auto from = static_cast<std::size_t>(place_in(box.count, at) * width());
+      std::memcpy(bytes.data() + to, data.data() + from, row);
+    });
+    write_at(fd, places_[static_cast<std::size_t>(place_in(grid, in_grid))], bytes, path);
+  });
+}
+
+void PlacedValues::print(std::vector<std::int64_t>& into) const {
+  into.insert(into.end(), {std::ssize(places_), std::ssize(extents_), std::ssize(chunk_), width()});
+  into.insert(into.end(), places_.begin(), places_.end());
+  into.insert(into.end(), extents_.begin(), extents_.end());
+  into.insert(into.end(), chunk_.begin(), chunk_.end());
+  for (const std::byte b : fill_) into.push_back(std::to_integer<std::int64_t>(b));
+}
+
+PlacedValues PlacedValues::parse(std::span<const std::int64_t>& from) {
+  const auto take = [&](std::int64_t n) {
+    const auto taken = from.first(static_cast<std::size_t>(n));
+    from = from.subspan(taken.size());
+    return taken;
+  };
+  const auto sizes = take(4);
+  PlacedValues values;
+  const auto list = [&](std::int64_t n) {
+    const auto taken = take(n);
+    return std::vector<std::int64_t>(taken.begin(), taken.end());
+  };
+  values.places_ = list(sizes[0]);
+  values.extents_ = list(sizes[1]);
+  values.chunk_ = list(sizes[2]);
+  for (const std::int64_t b : take(sizes[3])) values.fill_.push_back(static_cast<std::byte>(b));
+  return values;
+}
+
+}  // namespace forebay::tools

@@ -1,0 +1,312 @@
+#include "hdf5/files/hdf5_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "array/convert.h"
+#include "base/attempt.h"
+#include "base/error.h"
+#include "base/text_table.h"
+#include "files/open_source.h"
+#include "hdf5/files/hdf5_chunks.h"
+#include "hdf5/files/hdf5_schema.h"
+#include "hdf5/files/view.h"
+
+namespace forebay {
+namespace {
+
+constexpr std::size_t chunk_cache_bytes = 64 << 20;
+constexpr std::size_t chunk_cache_slots = 12289;  // a prime, many times the chunks that fit
+
+class Hdf5Source final : public Source {
+ public:
+  Hdf5Source(std::string path, const std::string& group, Strings strings)
+      : path_(std::move(path)), file_(open_hdf5_file(path_)), view_(make_view(file_)) {
+    naming(printable(path_), [&] { contents_ = read_contents(file_, *view_, group, strings); });
+  }
+
+  const std::string& path() const override { return path_; }
+  std::string format() const override {
+    const std::string base = contents_.netcdf ? "netCDF-4" : "HDF5";
+    return view_->name().empty() ? base : base + ", " + view_->name();
+  }
+  const Schema& schema() const override { return contents_.schema; }
+  Count length(DimId dim) const override { return contents_.lengths[index(dim)]; }
+  bool unlimited(DimId dim) const override { return contents_.unlimited[index(dim)]; }
+  const std::vector<SourceGroup>& groups() const override { return contents_.groups; }
+  const std::vector<LeftOut>& left_out() const override { return contents_.left_out; }
+  bool is_hdf5() const override { return true; }
+  std::string codec(VarId var) const override { return contents_.variables[index(var)].filters; }
+  std::optional<Count> stored_bytes(VarId var) const override {
+    return contents_.variables[index(var)].stored_bytes;
+  }
+
+  void each_stored_chunk(VarId id,
+                         const std::function<void(const ChunkPlace&)>& visit) const override {
+    start_hdf5();
+    const Variable& var = contents_.schema.vars[index(id)];
+    if (!view_->name().empty())
+      throw Error(Errc::einval,
+                  printable(path_) + ": variable " + printable(var.name) + " lies in a log",
+                  "forebay convert makes a file with chunks of it");
+    if (!var.chunking) return Source::each_stored_chunk(id, visit);
+    const Hdf5Variable& known = contents_.variables[index(id)];
+    try {
+      const Hdf5Id dataset =
+          owned(H5Dopen2(file_, known.path.c_str(), H5P_DEFAULT), "cannot be opened");
+      each_chunk_of(dataset, var.chunking->shape, known.extents, visit);
+    } catch (const Error& error) {
+      throw error.reworded(printable(path_) + ": " + printable(var.name) + " " + error.message(),
+                           error.advice());
+    }
+  }
+
+  Count width(VarId var) const override {
+    const auto& string = contents_.variables[index(var)].string;
+    return string ? *string : size_of(contents_.schema.vars[index(var)].type);
+  }
+  const std::vector<StringList>& string_lists() const override { return contents_.string_lists; }
+
+  std::vector<std::string> read_strings(VarId id, const Subarray& selection) const override {
+    if (width(id) != 0) return Source::read_strings(id, selection);
+    check(id, selection);
+    OwnedTexts read(static_cast<std::size_t>(selection.elements()));
+    read_elements(id, selection, read.texts.data());
+    std::vector<std::string> values;
+    values.reserve(read.texts.size());
+    for (const char* text : read.texts) values.emplace_back(text == nullptr ? "" : text);
+    return values;
+  }
+
+  void read(VarId id, const Subarray& selection, void* out) const override {
+    if (width(id) == 0) {
+      throw Error(Errc::einval, printable(path_) + ": strings of varying length have no width",
+                  "read them as strings");
+    }
+    check(id, selection);
+    read_elements(id, selection, out);
+  }
+
+ private:
+  // Frees strings of varying length, which HDF5 allocates.
+  struct OwnedTexts {
+    explicit OwnedTexts(std::size_t n) : texts(n, nullptr) {}
+    ~OwnedTexts() {
+      for (char* text : texts) std::free(text);
+    }
+    OwnedTexts(const OwnedTexts&) = delete;
+    OwnedTexts& operator=(const OwnedTexts&) = delete;
+    std::vector<char*> texts;
+  };
+
+  static std::size_t index(int id) { return static_cast<std::size_t>(id); }
+
+  // Returns the bytes of an element in memory.
+  std::size_t element_bytes(VarId id) const {
+    return width(id) == 0 ? sizeof(char*) : static_cast<std::size_t>(width(id));
+  }
+
+  // The selection must have been checked.
+  void read_elements(VarId id, const Subarray& selection, void* out) const {
+    start_hdf5();
+    const Variable& var = contents_.schema.vars[index(id)];
+    const Subarray there = present(contents_.variables[index(id)].extents, selection);
+    try {
+      if (there.elements() == selection.elements()) {
+        read_present(id, there, out);
+        return;
+      }
+      // The dataset is shorter than the unlimited dimension. The rest was never written.
+      const std::size_t width = element_bytes(id);
+      std::vector<std::byte> part(static_cast<std::size_t>(there.elements()) * width);
+      read_present(id, there, part.data());
+      if (contents_.variables[index(id)].string) {
+        std::memset(out, 0, static_cast<std::size_t>(selection.elements()) * width);
+      } else {
+        fill(var, selection, out);
+      }
+      place(part, there, selection, width, static_cast<std::byte*>(out));
+    } catch (const Error& error) {
+      throw error.reworded(printable(path_) + ": " + printable(var.name) + " " + error.message(),
+                           error.advice());
+    }
+  }
+
+  void check(VarId id, const Subarray& selection) const {
+    const std::vector<Count> lengths = shape(id);
+    bool inside = selection.start.size() == lengths.size();
+    for (std::size_t d = 0; inside && d < lengths.size(); ++d) {
+      const Count step = selection.stride.empty() ? 1 : selection.stride[d];
+      const Count n = selection.count[d], first = selection.start[d];
+      inside = first >= 0 && n >= 0 && step >= 1 && first <= lengths[d];
+      if (inside && n > 0)
+        inside = first < lengths[d] && (n - 1) <= (lengths[d] - 1 - first) / step;
+    }
+    if (!inside)
+      throw Error(Errc::eedge, printable(path_) + ": a selection lies outside of variable " +
+                                   printable(contents_.schema.vars[index(id)].name));
+  }
+
+  // Returns the part of a selection that the dataset has.
+  static Subarray present(const std::vector<Count>& extents, const Subarray& selection) {
+    Subarray part = selection;
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      const Count step = part.stride.empty() ? 1 : part.stride[d];
+      const Count room = extents[d] - part.start[d];
+      part.count[d] = room <= 0 ? 0 : std::min(part.count[d], (room + step - 1) / step);
+    }
+    return part;
+  }
+
+  // Keeps the last dataset open, with its cache of chunks.
+  void read_present(VarId id, const Subarray& part, void* out) const {
+    if (part.elements() == 0) return;
+    if (opened_ != id) {
+      const Hdf5Id access = owned(H5Pcreate(H5P_DATASET_ACCESS), "dataset access");
+      checked(H5Pset_chunk_cache(access, chunk_cache_slots, chunk_cache_bytes, 1.0),
+              "dataset access");
+      opened_ = global_id;
+      dataset_ = owned(H5Dopen2(file_, contents_.variables[index(id)].path.c_str(), access),
+                       "cannot be opened");
+      const Hdf5Id type = view_->type(dataset_);
+      memory_ = contents_.variables[index(id)].string ? string_memory_type(type)
+                                                      : element_type(type).memory;
+      opened_ = id;
+    }
+    view_->read(dataset_, memory_, part, out);
+  }
+
+  static void fill(const Variable& var, const Subarray& selection, void* out) {
+    const std::vector<std::byte> external = external_fill(var);
+    std::vector<std::byte> value(external.size());
+    from_external(var.type, external.data(), var.type, value.data(), 1, nullptr);
+    auto* at = static_cast<std::byte*>(out);
+    for (Count i = 0; i < selection.elements(); ++i, at += value.size())
+      std::memcpy(at, value.data(), value.size());
+  }
+
+  // Copies the rows of `part`, shaped like `there`, into a box shaped like `all`.
+  static void place(const std::vector<std::byte>& part, const Subarray& there, const Subarray& all,
+                    std::size_t width, std::byte* out) {
+    if (part.empty()) return;
+    const std::size_t n = there.count.size();
+    const std::size_t row = static_cast<std::size_t>(there.count[n - 1]) * width;
+    std::vector<Count> at(n, 0);
+    for (std::size_t from = 0; from < part.size(); from += row) {
+      Count to = 0;
+      for (std::size_t d = 0; d < n; ++d) to = to * all.count[d] + at[d];
+      std::memcpy(out + static_cast<std::size_t>(to) * width, part.data() + from, row);
+      for (std::size_t d = n - 1; d-- > 0;) {
+        if (++at[d] < there.count[d]) break;
+        at[d] = 0;
+      }
+    }
+  }
+
+  std::string path_;
+  Hdf5Id file_;
+  std::unique_ptr<Hdf5View> view_;
+  Hdf5Contents contents_;
+  mutable VarId opened_ = global_id;
+  mutable Hdf5Id dataset_;
+  mutable Hdf5Id memory_;
+};
+
+// -- check ----------------------------------------------------------------------------------------
+
+class Checker {
+ public:
+  Checker(hid_t file, bool values) : view_(make_view(file)), values_(values) {}
+
+  void visit(hid_t group, const std::string& path) {
+    if (!seen_.insert(object_of(group).address).second) return;
+    for (const Hdf5Link& link : links_of(group)) {
+      if (link.kind != H5L_TYPE_HARD || view_->hides_link(path, link.name)) continue;
+      const std::string name = joined_path(path, link.name);
+      try {
+        visit_object(group, link.name, name);
+      } catch (const Error& error) {
+        faults_.push_back(printable(name) + ": " + error.message());
+      }
+    }
+  }
+
+  std::vector<std::string> faults_;
+  Count datasets_ = 0, bytes_ = 0;
+
+ private:
+  void visit_object(hid_t group, const std::string& link, const std::string& path) {
+    const Hdf5Id object = owned(H5Oopen(group, link.c_str(), H5P_DEFAULT), "cannot be opened");
+    const Hdf5Object known = object_of(object);
+    for (const std::string& name : attribute_names(object))
+      owned(H5Aopen(object, name.c_str(), H5P_DEFAULT), "attribute " + printable(name));
+    if (known.kind == H5O_TYPE_GROUP) {
+      visit(object, path);
+    } else if (known.kind == H5O_TYPE_DATASET && seen_.insert(known.address).second) {
+      ++datasets_;
+      const Extents extents = extents_of(view_->space(object));
+      if (values_ && !extents.null) read_all(object, extents.now);
+    }
+  }
+
+  void read_all(hid_t dataset, const std::vector<Count>& extents) {
+    constexpr Count block_bytes = 8 << 20;
+    const Hdf5Id type = view_->type(dataset);
+    const Hdf5Id memory = owned(H5Tget_native_type(type, H5T_DIR_DEFAULT), "its type");
+    const bool varying = H5Tdetect_class(memory, H5T_VLEN) > 0 || H5Tis_variable_str(memory) > 0;
+    const Blocks blocks(draft_variable(dataset, extents), extents,
+                        block_bytes / std::max<Count>(1, static_cast<Count>(H5Tget_size(memory))));
+    std::vector<std::byte> values;
+    for (Count b = 0; b < blocks.size(); ++b) {
+      const Subarray part = blocks[b];
+      values.assign(static_cast<std::size_t>(part.elements()) * H5Tget_size(memory), std::byte{0});
+      view_->read(dataset, memory, part, values.data());
+      bytes_ += std::ssize(values);
+      if (!varying) continue;
+      const Hdf5Id space = simple_space(part.count);
+      H5Dvlen_reclaim(memory, space, H5P_DEFAULT, values.data());
+    }
+  }
+
+  // Has only what Blocks needs: one byte per element, and the chunks.
+  Variable draft_variable(hid_t dataset, const std::vector<Count>& extents) const {
+    Variable var;
+    var.type = Type::byte;
+    const Hdf5Id creation = view_->creation(dataset);
+    std::vector<hsize_t> chunk(extents.size());
+    if (chunk.empty() || H5Pget_layout(creation) != H5D_CHUNKED) return var;
+    checked(H5Pget_chunk(creation, static_cast<int>(chunk.size()), chunk.data()), "its chunks");
+    var.chunking = Chunking{{chunk.begin(), chunk.end()}, "none", {}};
+    return var;
+  }
+
+  std::unique_ptr<Hdf5View> view_;
+  bool values_;
+  std::set<Hdf5Address> seen_;
+};
+
+}  // namespace
+
+extern const FormatEntry hdf5_format{"hdf5", true, is_hdf5_file, open_hdf5};
+
+std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string& group,
+                                  Strings strings) {
+  return std::make_unique<Hdf5Source>(path, group, strings);
+}
+
+std::vector<std::string> check_hdf5(const std::string& path, bool values, Count& datasets,
+                                    Count& bytes) {
+  const Hdf5Id file = open_hdf5_file(path);
+  const Hdf5Id root = owned(H5Gopen2(file, "/", H5P_DEFAULT), printable(path));
+  Checker checker(file, values);
+  checker.visit(root, "/");
+  datasets = checker.datasets_;
+  bytes = checker.bytes_;
+  return std::move(checker.faults_);
+}
+
+}  // namespace forebay

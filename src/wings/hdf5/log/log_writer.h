@@ -1,0 +1,140 @@
+// The writer of the log layout (Hou 2023, §6.2.2). Each rank appends what it writes, in its own
+// order, to one block of data for each flush. A block of metadata says what was written where.
+//
+//     write      data → pending data, selection → pending section       local
+//     flush      blocks are allotted, every rank writes its part         collective
+//
+// No rank waits for another, or moves data to it. The caller decides what holds the blocks
+// (datasets of an HDF5 file, subfiles).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "array/pattern.h"
+#include "base/byte_file.h"
+#include "base/report.h"
+#include "comm/comm.h"
+#include "hdf5/log/section_builder.h"
+#include "hdf5/log/tails.h"
+#include "layout/pending_data.h"
+
+namespace forebay::logged {
+
+/// Allots space in the file.
+class BlockSpace {
+ public:
+  enum class Use { data, metadata, index };
+  virtual ~BlockSpace() = default;
+  /// Collective over all ranks, with equal arguments. Returns the position of a new contiguous
+  /// block.
+  virtual Offset allot(Use use, Count bytes) = 0;
+};
+
+/// A subfile, and the ranks that share it.
+struct Subfile {
+  Comm ranks;
+  std::uint32_t number = 0;  ///< like Entry::file: from 1
+  std::shared_ptr<ByteFile> file;
+  Offset end = 0;  ///< where the next block begins; equal on `ranks`
+};
+
+struct WriterOptions {
+  Count buffer_limit = 64 << 20;  ///< bytes of data that a rank holds in memory
+  bool copies = true;             ///< false: the program keeps its buffers unchanged until a flush
+  std::uint64_t first_epoch = 1;  ///< higher than all epochs in the file
+};
+
+/// A block of metadata that one flush wrote.
+struct MetadataBlock {
+  Offset place = 0;
+  Count bytes = 0;
+};
+
+class LogWriter {
+ public:
+  /// `file`, `space` and `report` must outlive the writer. With `subfile`, data goes there;
+  /// metadata always goes into `file`. `tails` shows pending writes to other ranks; may be null.
+  LogWriter(const Comm& comm, ByteFile& file, BlockSpace& space, std::optional<Subfile> subfile,
+            const WriterOptions& options, PendingData::MakeFile make_temporary, Tails* tails,
+            Report& report);
+
+  /// Local. Call before the writes of one call of the program, which is `collective` or not. Orders
+  /// these writes after all that were complete before.
+  void begin(bool collective);
+  /// Local. Call after these writes. They are complete then, and visible to other ranks. Not for
+  /// bytes that were lent for a single call.
+  void publish();
+
+  /// Local. Writes the bytes of the selected elements, in row-major order. Copies them, unless
+  /// `lent` is set and options.copies is false or lend(true) was called. `filter_mask` is set for
+  /// filtered bytes, and means the same as Entry::filter_mask.
+  void write(std::uint64_t dataset, const Placed& selection, std::span<const std::byte> bytes,
+             bool lent, std::optional<std::uint32_t> filter_mask = {});
+  /// The same, but the caller fills the memory: reserve, fill, commit, without other calls between.
+  std::span<std::byte> reserve(Count bytes);
+  void commit(std::uint64_t dataset, const Placed& selection);
+
+  /// Collective. Cuts a dataset to `extents`, none larger than before. Elements outside are
+  /// deleted.
+  void cut(std::uint64_t dataset, std::span<const Count> extents);
+
+  /// Local. If `lent`, lent bytes are not copied from now on. The caller flushes before they
+  /// change.
+  void lend(bool lent) { lends_ = lent; }
+  /// Local. Copies lent bytes after a flush of data that failed, unless the program promised not to
+  /// change them. Copies them to the temporary file if memory is short. If that fails too, all
+  /// pending data is lost, and reading it throws Errc::enomem.
+  void keep_lent();
+  /// Local. Moves data to a temporary file if there is more than the limit.
+  void make_room();
+  Count held() const { return data_.held(); }
+  bool empty() const { return section_.entries() == 0; }
+
+  /// Collective. Writes all ranks' pending data to the file, then the metadata. Returns nothing if
+  /// no rank had written. If it throws (on every rank), pending writes stay pending.
+  std::optional<MetadataBlock> flush();
+  /// Collective. Writes data only, and frees its memory. The metadata stays pending.
+  void flush_data();
+
+  /// Returns the epoch of the next write.
+  std::uint64_t epoch() const { return epoch_; }
+  const Savings& savings() const { return savings_; }  ///< of this rank's flushed writes
+
+  /// Returns this rank's pending writes, in order. Their data can be read before the flush.
+  std::span<const Entry> pending() const { return section_.pending(); }
+  const Pattern& pattern_of(const Entry& entry) const { return section_.pattern_of(entry); }
+  /// Reads data of pending()[n]. Errors are those of reading.
+  void read_pending(std::size_t n, Offset skip, std::span<std::byte> into) const;
+
+ private:
+  void move_to_file();
+  void add(std::uint64_t dataset, const Placed& selection, Offset position,
+           std::span<const std::byte> bytes, std::optional<std::uint32_t> filter_mask);
+  /// `placed`: the entries' data is in the file already.
+  void publish_entries(bool placed);
+  Offset my_place(const Comm& ranks, Count mine, Count& total) const;
+
+  Comm comm_;
+  ByteFile& file_;
+  BlockSpace& space_;
+  std::optional<Subfile> subfile_;
+  WriterOptions options_;
+  Report& report_;
+  Tails* tails_;
+  PendingData data_;
+  SectionBuilder section_;
+  std::size_t placed_ = 0;  // pending entries whose data is already in the file
+  std::size_t published_ = 0, published_patterns_ = 0;
+  std::uint64_t epoch_;
+  std::uint32_t turn_ = 0;
+  bool lends_ = false;
+  Savings savings_;
+  Offset reserved_ = 0;
+  std::span<std::byte> room_;
+};
+
+}  // namespace forebay::logged
