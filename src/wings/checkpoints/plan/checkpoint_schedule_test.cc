@@ -163,31 +163,34 @@ TEST(CheckpointSchedule, equal_sizes_take_the_least_number_of_steps) {
 class Optimum {
  public:
   Optimum(const std::vector<Count>& sizes, Count room)
-      : sizes_(sizes),
-        length_(std::ssize(sizes)),
+      : length_(std::ssize(sizes)),
         room_(room),
-        known_(static_cast<std::size_t>((length_ + 1) * (length_ + 1) * (room + 1)), -1) {}
-  Count steps() { return least(0, length_, room_ - sizes_[0]); }
+        first_(sizes[0]),
+        least_(static_cast<std::size_t>(length_ * (length_ + 1) * (room + 1))) {
+    for (Count n = 2; n <= length_; ++n)
+      for (Count begin = 0; begin + n <= length_; ++begin) fill(sizes, begin, begin + n);
+  }
+  Count steps() { return least(0, length_)[room_ - first_]; }
 
  private:
-  Count least(Count from, Count to, Count free) {
-    const Count n = to - from;
-    if (n <= 1) return 0;
-    Count& known =
-        known_[static_cast<std::size_t>((from * (length_ + 1) + to) * (room_ + 1) + free)];
-    if (known >= 0) return known;
-    Count best = n * (n - 1) / 2;
-    for (Count m = from + 1; m < to; ++m) {
-      const Count bytes = sizes_[static_cast<std::size_t>(m)];
-      if (bytes <= free)
-        best = std::min(best, m - from + least(m, to, free - bytes) + least(from, m, free));
+  void fill(const std::vector<Count>& sizes, Count begin, Count end) {
+    Count* const best = least(begin, end);
+    std::fill(best, best + room_ + 1, (end - begin) * (end - begin - 1) / 2);
+    for (Count m = begin + 1; m < end; ++m) {
+      const Count bytes = sizes[static_cast<std::size_t>(m)];
+      const Count* const after = least(m, end);
+      const Count* const before = least(begin, m);
+      for (Count free = bytes; free <= room_; ++free)
+        best[free] = std::min(best[free], m - begin + after[free - bytes] + before[free]);
     }
-    return known = best;
+  }
+  /// For the steps from `begin` to `end`, by the bytes that are free beside the state `begin`.
+  Count* least(Count begin, Count end) {
+    return least_.data() + (begin * (length_ + 1) + end) * (room_ + 1);
   }
 
-  const std::vector<Count>& sizes_;
-  Count length_, room_;
-  std::vector<Count> known_;
+  Count length_, room_, first_;
+  std::vector<Count> least_;
 };
 
 /// States that compress worse over time, as models leave their first state (Hou 2023, §4.3.1).
