@@ -77,7 +77,8 @@ done
 
 # 5. the Fortran module, by pkg-config, by find_package(forebay), and compiled by somebody else from its source
 examples=$here/../../examples
-[[ -e $prefix/share/forebay/forebay.F90 ]] || fail "the module's source is not installed"
+[[ ! -e $prefix/include/forebay_groups.h || -e $prefix/share/forebay/forebay.F90 ]] ||
+  fail "the module's source is not installed"
 if [[ $mpifort != none ]]; then
   flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs forebay-fortran)
   # shellcheck disable=SC2086

@@ -12,11 +12,13 @@
 // errors, docs/methods.md.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "method/method_keys.h"
 
 namespace forebay {
@@ -60,5 +62,18 @@ class AddedPart {
 
 /// The library's own parts. Generated.
 std::span<const Part* const> built_in_parts(PartKind kind);
+
+/// What a wing brings that this build leaves out (FOREBAY_WINGS): a value of the key `layout`,
+/// `stage`, `transport` or `container`, or a key, whose `value` is "".
+struct AbsentName {
+  std::string_view key, value, wing;
+};
+
+/// All such names. Generated.
+std::span<const AbsentName> absent_names();
+
+/// Errc::enotbuilt, which tells the wing to build, if the key, or this value of it, is absent.
+/// `where` begins the message.
+std::optional<Error> absent(std::string_view key, std::string_view value, const std::string& where);
 
 }  // namespace forebay

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../tests/fault"))
 import killing
 
 MOST_CALLS = 80

@@ -14,6 +14,7 @@ import shlex
 import shutil
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../tests/fault"))
 import killing
 from run_kill import copy_file
 

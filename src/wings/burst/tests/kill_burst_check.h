@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fault/kill_burst_model.h"
+#include "kill_burst_model.h"
 
 namespace kill_burst {
 

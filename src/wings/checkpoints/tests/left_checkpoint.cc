@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "fault/tried.h"
+#include "tried.h"
 
 namespace {
 

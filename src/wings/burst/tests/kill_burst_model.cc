@@ -1,4 +1,4 @@
-#include "fault/kill_burst_model.h"
+#include "kill_burst_model.h"
 
 #include <algorithm>
 

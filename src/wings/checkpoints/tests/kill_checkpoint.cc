@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "fault/kill_hooks.h"
-#include "fault/tried.h"
+#include "tried.h"
 
 namespace {
 

@@ -28,6 +28,7 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../tests/fault"))
 import killing
 
 STEPS = 250         # a cycle writes at most so many

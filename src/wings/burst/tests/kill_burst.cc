@@ -27,8 +27,8 @@
 #include <string>
 #include <vector>
 
-#include "fault/kill_burst_check.h"
-#include "fault/kill_burst_model.h"
+#include "kill_burst_check.h"
+#include "kill_burst_model.h"
 #include "fault/kill_hooks.h"
 #include "support/harness.h"
 

@@ -27,7 +27,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fault"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../../tests/fault"))
 import killing  # noqa: E402  pylint: disable=wrong-import-position
 
 ROWS = 400  # of a program that is killed at a random time

@@ -1,4 +1,4 @@
-#include "fault/kill_burst_check.h"
+#include "kill_burst_check.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../tests/fault"))
 from run_full_disk import SKIPPED, mount_small, unmount
 
 HINTS = {
