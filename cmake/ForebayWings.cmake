@@ -23,6 +23,12 @@ if(FOREBAY_ABSENT_WINGS)
   set(FOREBAY_HAS_ALL_WINGS OFF)
 endif()
 
+# As tests are told; patches are a part of the core today.
+set(FOREBAY_TEST_WINGS ${FOREBAY_WINGS})
+if(NOT "patches" IN_LIST FOREBAY_ALL_WINGS)
+  list(APPEND FOREBAY_TEST_WINGS patches)
+endif()
+
 # The public headers. One of a wing that is not built is not there, and neither are its functions.
 file(GLOB FOREBAY_HEADERS ${PROJECT_SOURCE_DIR}/include/*.h)
 set(headers_of_bundles forebay_bundle.h)

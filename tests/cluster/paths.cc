@@ -13,6 +13,7 @@
 
 #include "support/harness.h"
 #include "support/info.h"
+#include "support/wings.h"
 
 using namespace forebay_test;
 
@@ -162,6 +163,7 @@ void make_own(const std::string& path, const Way& way, int seed) {
 template <typename F>
 void each_way(F&& f) {
   for (const Way& way : ways) {
+    if (!are_built(way.hints)) continue;
     SCOPED_TRACE(way.name);
     f(way);
   }

@@ -117,7 +117,7 @@ TEST_F(LevelsTest, a_lossy_level_is_stored_as_it_is_read) {
 TEST_F(LevelsTest, a_level_becomes_a_store_or_a_netcdf_4_file) {
   const LevelSource coarse(open_classic(at("in.nc")), 2);
   for (const char* to : {"zarr", "hdf5", "bp"}) {
-    if (to == std::string("hdf5") && !has_format("hdf5")) continue;
+    if (to != std::string("zarr") && !has_format(to)) continue;
     ConvertOptions options;
     options.in = at("in.nc");
     options.out = at(std::string("out.") + to);

@@ -27,9 +27,9 @@
 #include <string>
 #include <vector>
 
+#include "fault/kill_hooks.h"
 #include "kill_burst_check.h"
 #include "kill_burst_model.h"
-#include "fault/kill_hooks.h"
 #include "support/harness.h"
 
 using namespace kill_burst;

@@ -1,5 +1,5 @@
-// Fuzz target over the code that is generated of groups in XML, whatever their names are. The inputs
-// are those of fuzz_config.
+// Fuzz target over the code that is generated of groups in XML, whatever their names are. The
+// inputs are those of fuzz_config.
 #include <cstdint>
 #include <string>
 #include <string_view>
