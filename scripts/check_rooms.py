@@ -60,6 +60,7 @@ WING_FOLDERS = {
     "connector": Room(CORE, mpi=True, hdf5=True),
     "convert": Room(CORE + ["files", "tools"], hdf5=True),
     "shared": Room(["base"], files=False, hdf5=True),
+    "tests": Room(CORE + ["files", "tools"], mpi=True, hdf5=True),
     "": Room(CORE),
 }
 # HDF5 comes with the readers of this wing.
@@ -82,7 +83,15 @@ DEBTS = {
     "wings/groups/records/group_staging.cc": ["burst"],
     "wings/groups/records/group_staging.h": ["burst"],
     "wings/groups/records/step_recovery.cc": ["burst"],
+    "core/files/chunk_files_test.cc": ["decomposed"],
+    "wings/groups/process_group/step_faults_ranks_test.cc": ["burst"],
+    "wings/groups/process_group/step_log_ranks_test.cc": ["burst"],
+    "wings/groups/process_group/step_sink_test.cc": ["burst"],
+    "wings/groups/records/group_choices_ranks_test.cc": ["burst"],
+    "wings/groups/records/group_staging_ranks_test.cc": ["burst"],
 }
+# It is compiled only where all wings are built.
+OF_ALL_WINGS = "tools/front_ends_test.cc"
 
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".in"}
 FILE_HEADERS = re.compile(r"^(unistd\.h|fcntl\.h|sys/(stat|uio|mman|file)\.h|fstream|filesystem)$")
@@ -181,8 +190,10 @@ def check_file(root, file, owed):
         if used is None and in_src:
             yield f"{path}:{number}: \"{target}\" stands in no room of the table"
             continue
-        # A unit test may use all of the library to make its inputs and to look at what came out.
-        if used in (None, place.own) or used in room.may_use or (is_test and not used.startswith("api/")):
+        # A unit test may use all of the core to make its inputs and to look at what came out.
+        if used in (None, place.own) or used in room.may_use or (is_test and not used.startswith(("api/", "wings/"))):
+            continue
+        if str(source) == OF_ALL_WINGS:
             continue
         wing = used.removeprefix("wings/")
         if wing in DEBTS.get(str(source), ()):
@@ -249,6 +260,11 @@ def self_test():
         ("wings/one/api/a.cc", '#include "api/pnetcdf/a.h"\n', True),
         ("wings/one/api/a.cc", "MPI_Comm c;\n", False),
         ("wings/one/log/a.cc", "MPI_Comm c;\n", True),
+        ("wings/one/log/a_test.cc", '#include "files/source.h"\n', False),
+        ("wings/one/log/a_test.cc", '#include "two/b.h"\n', True),
+        ("core/dataset/a_test.cc", '#include "one/b.h"\n', True),
+        ("wings/one/tests/a.cc", '#include "tools/commands.h"\nMPI_Comm c;\n', False),
+        ("wings/one/tests/a.cc", '#include "two/b.h"\n', True),
         ("wings/one/format/a.cc", '#include "storage/file.h"\n', True),
         ("wings/one/format/a.cc", "#include <unistd.h>\n", True),
         ("wings/one/connector/a.cc", "#include <hdf5.h>\n#include <mpi.h>\nMPI_Comm c;\n", False),

@@ -15,6 +15,7 @@ from . import _forebay, _repr
 from ._errors import ChangedFileError, FormatError, LostStepsWarning, UnsupportedError, missing
 from ._indexing import Selection, select
 from ._types import decode_attribute, dtype_of
+from ._wings import need
 
 GLOBAL = -1  # the owner of a file's own attributes
 _LARGE = 1 << 16  # bytes from which an array is worth more than one thread
@@ -482,6 +483,7 @@ class Dataset(Mapping):
         Raises UnsupportedError for files of other formats, ValueError for what is no condition. LostStepsWarning tells
         of steps that the index has lost.
         """
+        need("groups", "search of BP files")
         if not isinstance(self._handle_for_use(), _forebay.BpReader):
             raise UnsupportedError(f"{self._path} has no index of values: only BP files (BP3, BP4) are searched")
         found, unread = _forebay.find_in_bp(os.fsencode(self._place), condition, values)

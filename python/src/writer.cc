@@ -13,7 +13,7 @@
 #include "array/convert.h"
 #include "base/attempt.h"
 #include "base/error.h"
-#include "bundles/open_bundles.h"
+#include "bundles.h"
 #include "dataset/dataset.h"
 #include "method/front_end.h"
 #include "method/method.h"

@@ -92,6 +92,39 @@ cmd_build() {
   fi
 }
 
+all_wings() { sed -nE 's/^set\(FOREBAY_ALL_WINGS (.*)\)$/\1/p' "$root/CMakeLists.txt"; }
+
+# What shows within minutes whether the core stands without the wings that are left out: the rest of its tests is the same
+# code with all of them.
+short_tests=(-R '^(unit|tool|symbols|example|install)|_np3$' -LE 'cluster|fault|peer|model')
+
+# core_with "WING ..." TREE [ctest options]: the core with these wings, built in build/TREE and tested. Objects come from
+# the compiler cache where another build has made them.
+core_with() {
+  local wings=$1 tree=$2 options=(-DFOREBAY_HDF5=OFF) hdf5
+  shift 2
+  if [[ " $wings " == *" hdf5 "* ]] && hdf5=$(hdf5_options); then
+    mapfile -t options <<<"$hdf5"
+  fi
+  ensure_sz3
+  say "configuring build/$tree: the core${wings:+ with $wings}"
+  run_cmake core -B "build/$tree" "-DFOREBAY_WINGS=${wings// /;}" "${options[@]}" && build "$tree" || return 1
+  keep_session_folder
+  say "tests of the core${wings:+ with $wings}"
+  run_ctest "$tree" "$@"
+}
+
+# cmd_core [WING ...] [ctest options | --short]
+cmd_core() {
+  local wings=()
+  while (($#)) && [[ $1 != -* ]]; do wings+=("$1") && shift; done
+  [[ ${1:-} != --short ]] || set -- "${short_tests[@]}"
+  ensure_packages build peer test
+  local tree
+  tree=$(IFS=-; echo "core${wings[*]:+-${wings[*]}}")
+  core_with "${wings[*]}" "$tree" "$@" || die "the core${wings[*]:+ with ${wings[*]}} failed"
+}
+
 # The same sources with MPICH: the MPI tests at two ranks (MPICH spins when ranks outnumber cores).
 # What Debian builds with Open MPI (PnetCDF, netCDF-C) cannot take part.
 cmd_mpich_check() {

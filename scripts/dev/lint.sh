@@ -88,7 +88,7 @@ cmd_lint() {
   if ((quick)); then
     mapfile -d '' -t files < <(changed_sources | grep -zE '\.cc$')
   else
-    mapfile -d '' -t files < <(sources | grep -zE '^src/.*\.cc$' | grep -zvE '_test\.cc$')
+    mapfile -d '' -t files < <(sources | grep -zE '^src/.*\.cc$' | grep -zvE '_test\.cc$|^src/wings/[^/]*/tests/')
   fi
   step clang-tidy lint_tidy "${files[@]}"
   if ((${#lint_failed[@]})); then

@@ -1,5 +1,5 @@
 // Steps that are found although the index lacks them, and groups that are no step.
-// tests/foreign/check_bp.py checks that an index of all types is rebuilt as it was.
+// groups/tests/check_bp.py checks that an index of all types is rebuilt as it was.
 #include <gtest/gtest.h>
 
 #include <algorithm>
