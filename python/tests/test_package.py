@@ -7,6 +7,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 import forebay
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "forebay"

@@ -6,6 +6,7 @@
 #include "array/convert.h"
 #include "array/names.h"
 #include "dataset/dataset.h"
+#include "method/part.h"
 
 namespace forebay {
 
@@ -148,6 +149,8 @@ void note_other_layout(Method& method, const std::string& variable) {
     note_overruled(method, what, *said);
   else if (method.origin.contains("layout"))
     note_overruled(method, what, "layout=" + layout + " (" + method.origin_of("layout") + ")");
+  else if (const auto error = absent("layout", "decomposed", what))
+    method.notes.push_back(error->what());
 }
 
 }  // namespace
