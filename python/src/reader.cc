@@ -13,7 +13,7 @@
 #include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "files/references.h"
-#include "files/refinement.h"
+#include "patches/files/refinement.h"
 #include "support.h"
 
 namespace forebay::python {

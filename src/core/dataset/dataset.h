@@ -25,11 +25,11 @@
 #include "comm/agree.h"
 #include "comm/comm.h"
 #include "container/container.h"
-#include "dataset/coarse_view.h"
 #include "dataset/consistency.h"
 #include "dataset/request_queue.h"
 #include "layout/layout.h"
 #include "method/method.h"
+#include "patches/coarse_view.h"
 #include "stage/stage.h"
 #include "storage/write_queue.h"
 

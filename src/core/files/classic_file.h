@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "array/coarse_schema.h"
 #include "array/schema.h"
 #include "array/selection.h"
 #include "array/type.h"
@@ -17,6 +16,7 @@
 #include "base/types.h"
 #include "decomposed/files/file_maps.h"
 #include "files/file_chunks.h"
+#include "patches/coarse_schema.h"
 
 struct stat;
 

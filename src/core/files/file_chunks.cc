@@ -8,8 +8,8 @@
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "base/attempt.h"
-#include "codec/hierarchy.h"
 #include "layout/chunked/files_beside.h"
+#include "patches/hierarchy.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
 

@@ -18,8 +18,8 @@
 #include "dataset/copying.h"
 #include "files/zarr.h"
 #include "method/method_values.h"
+#include "patches/commands/ngff.h"
 #include "tools/convert/convert_file.h"
-#include "tools/convert/ngff.h"
 
 namespace forebay::tools {
 namespace {

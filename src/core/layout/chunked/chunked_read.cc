@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "base/attempt.h"
-#include "codec/hierarchy.h"
 #include "comm/agree.h"
 #include "layout/chunked/chunked.h"
 #include "layout/chunked/unpack.h"
+#include "patches/hierarchy.h"
 #include "plan/chunk_read.h"
 
 namespace forebay::chunked {

@@ -7,9 +7,9 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "comm/agree.h"
-#include "layout/chunked/balance.h"
 #include "layout/chunked/chunked.h"
-#include "layout/chunked/deal_patches.h"
+#include "patches/balance.h"
+#include "patches/deal_patches.h"
 
 namespace forebay::chunked {
 

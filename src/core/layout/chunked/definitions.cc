@@ -14,8 +14,8 @@
 #include "format/classic_header.h"
 #include "layout/anchors.h"
 #include "layout/chunked/chunked.h"
-#include "layout/chunked/patches.h"
 #include "layout/codec_choice.h"
+#include "patches/patches.h"
 #include "plan/chunk_shape.h"
 
 namespace forebay::chunked {

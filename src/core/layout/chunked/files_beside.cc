@@ -12,8 +12,8 @@
 #include "base/stale_files.h"
 #include "comm/agree.h"
 #include "format/chunk_schema.h"
-#include "layout/chunked/patches.h"
 #include "layout/compact_file.h"
+#include "patches/patches.h"
 #include "storage/directory.h"
 
 namespace forebay::chunked {

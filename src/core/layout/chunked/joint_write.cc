@@ -8,7 +8,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "layout/chunked/chunked.h"
-#include "layout/chunked/patches.h"
+#include "patches/patches.h"
 
 namespace forebay::chunked {
 
