@@ -16,7 +16,6 @@
 #include "base/types.h"
 #include "decomposed/files/file_maps.h"
 #include "files/file_chunks.h"
-#include "patches/coarse_schema.h"
 
 struct stat;
 
@@ -59,8 +58,6 @@ class ClassicFile {
   std::vector<Count> shape(VarId var, int level = 0) const;
   /// Returns the number of coarser levels of a variable: 0 unless it is in patches.
   int levels(VarId var) const;
-  /// Returns the schema at a level. Errc::einval if no variable has it.
-  CoarseSchema coarse(int level) const;
   /// Returns how far each level of a variable is from the written values, according to its patches.
   /// Reads a part of each patch. Zero for variables without patches. Errors are those of read().
   std::vector<LevelErrors> level_errors(VarId var) const;

@@ -12,6 +12,7 @@
 #include "method/glob.h"
 #include "method/method_keys.h"
 #include "method/method_values.h"
+#include "method/part.h"
 
 namespace forebay {
 namespace method_test {
@@ -218,14 +219,6 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(
       refusal("window_size=1k"),
       "-36: FOREBAY_HINTS: \"1k\" is no value of window_size (accepted: bytes, 4KiB to 1GiB)");
-  for (const char* edge : {"7", "0", "24", "-64", "2048", "64k"})
-    EXPECT_NE(refusal(std::string("patch_edge=") + edge).find("is no value of patch_edge"),
-              std::string::npos)
-        << edge;
-  for (const char* levels : {"0", "17", "nan"})
-    EXPECT_NE(refusal(std::string("patch_levels=") + levels).find("patch_levels"),
-              std::string::npos)
-        << levels;
   EXPECT_EQ(refusal("buffer_limit=lots"),
             "-36: FOREBAY_HINTS: \"lots\" is no value of buffer_limit (accepted: bytes, at least "
             "4KiB)");
@@ -235,9 +228,8 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_NE(refusal("aggregators=0/node"), "");
   EXPECT_NE(refusal("aggregators=/node"), "");
   EXPECT_NE(refusal("window_size=8/node"), "");
-  EXPECT_EQ(refusal("layout="),
-            "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: "
-            "auto|canonical|chunked|patches|decomposed|log|process-group|null)");
+  EXPECT_EQ(refusal("layout="), "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: auto|" +
+                                    part_names(PartKind::layout, "|") + ")");
   EXPECT_NE(refusal("codec=zstdd:3").find("zstd"), std::string::npos);
   EXPECT_EQ(refusal("codec=zstdd:3").substr(0, 26), "-36: FOREBAY_HINTS: codec:");
   EXPECT_EQ(
@@ -335,7 +327,7 @@ TEST(Method, rules_for_variables_beat_those_for_files_within_a_source_only) {
   sources.config_text =
       "<forebay><file match='*' layout='canonical'><variable match='T' layout='chunked' "
       "codec='zstd:1'/></file></forebay>";
-  const HintMap api = {{"codec", "deflate:1"}, {"layout", "patches"}};
+  const HintMap api = {{"codec", "deflate:1"}, {"layout", "chunked"}};
   const Method method = choose_method("x.nc", api, sources);
   EXPECT_EQ(variable_value(method, "T", "layout"), "chunked");
   EXPECT_EQ(variable_value(method, "T", "codec"), "zstd:1");

@@ -6,8 +6,10 @@
 #include "patches/plan/balanced_files.h"
 #include "patches/plan/morton.h"
 
-namespace forebay::chunked {
+namespace forebay::patches {
 namespace {
+
+using chunked::SizedChunk;
 
 /// The dimensions of a grid that are spatial: the last three besides records, as for patches.
 std::size_t first_of_space(const Variable& var) {
@@ -78,4 +80,4 @@ std::vector<std::uint32_t> share_out(std::span<const SizedChunk> chunks, Count f
   return found;
 }
 
-}  // namespace forebay::chunked
+}  // namespace forebay::patches

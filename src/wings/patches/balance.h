@@ -7,21 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "array/chunk_grid.h"
-#include "array/schema.h"
+#include "layout/chunked/chunk_policy.h"
 
-namespace forebay::chunked {
-
-/// An encoded chunk with all its parts.
-struct SizedChunk {
-  const Variable* var;
-  const ChunkGrid* grid;
-  Count id = 0;
-  Count bytes = 0;
-};
+namespace forebay::patches {
 
 /// Pure. The file of each chunk, from 0 to files - 1. Chunks of several variables, records or
 /// components at one place stay together if their grids are equal. O(n log n).
-std::vector<std::uint32_t> share_out(std::span<const SizedChunk> chunks, Count files);
+std::vector<std::uint32_t> share_out(std::span<const chunked::SizedChunk> chunks, Count files);
 
-}  // namespace forebay::chunked
+}  // namespace forebay::patches

@@ -9,8 +9,10 @@
 #include "patches/plan/balanced_files.h"
 #include "patches/plan/morton.h"
 
-namespace forebay::chunked {
+namespace forebay::patches {
 namespace balance_test {
+
+using chunked::SizedChunk;
 
 Variable variable(std::vector<Count> shape, bool is_record = false) {
   Variable var;
@@ -82,4 +84,4 @@ TEST(ShareOut, nothing_to_share_and_chunks_without_bytes) {
 }
 
 }  // namespace balance_test
-}  // namespace forebay::chunked
+}  // namespace forebay::patches

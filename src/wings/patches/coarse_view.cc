@@ -19,8 +19,7 @@ int levels_of(const Variable& var) {
 
 }  // namespace
 
-std::unique_ptr<CoarseView> CoarseView::of(const Schema& file, const Method& method,
-                                           bool writable) {
+std::unique_ptr<FileView> CoarseView::of(const Schema& file, const Method& method, bool writable) {
   const int level = std::stoi(method_value(method, "read_level"));
   std::vector<int> levels;
   for (const Variable& var : file.vars) levels.push_back(levels_of(var));
@@ -39,7 +38,7 @@ std::unique_ptr<CoarseView> CoarseView::of(const Schema& file, const Method& met
     var.decomposition = -1;
   }
   coarse.schema.decompositions.clear();
-  return std::unique_ptr<CoarseView>(new CoarseView(file, std::move(coarse), level));
+  return std::unique_ptr<FileView>(new CoarseView(file, std::move(coarse), level));
 }
 
 std::string CoarseView::reason() const {

@@ -1,27 +1,27 @@
 // The view of a file that `read_level=k` gives: the file at that level, read only
-// (array/coarse_schema.h).
+// (coarse_schema.h).
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "array/request.h"
+#include "layout/file_view.h"
 #include "method/method.h"
 #include "patches/coarse_schema.h"
 
 namespace forebay {
 
-class CoarseView {
+class CoarseView final : public FileView {
  public:
   /// Returns null if the method asks for no coarser level, or if no variable of the file has one.
   /// Errc::einval: no variable has that level. Errc::eperm: the file is open for writing.
-  static std::unique_ptr<CoarseView> of(const Schema& file, const Method& method, bool writable);
+  static std::unique_ptr<FileView> of(const Schema& file, const Method& method, bool writable);
 
-  const Schema& schema() const { return coarse_.schema; }
-  std::string reason() const;  ///< for the report
-  void set_records(Count n) { coarse_.schema.numrecs = n; }
-  /// Turns a read of the view into a read of the file.
-  void translate(Request& request) const;
+  const Schema& schema() const override { return coarse_.schema; }
+  std::string reason() const override;
+  void set_records(Count n) override { coarse_.schema.numrecs = n; }
+  void translate(Request& request) const override;
 
  private:
   CoarseView(const Schema& file, CoarseSchema coarse, int level)

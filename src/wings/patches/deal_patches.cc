@@ -6,9 +6,10 @@
 #include "patches/plan/patch_owners.h"
 #include "patches/planning.h"
 
-namespace forebay::chunked {
+namespace forebay::patches {
 namespace {
 
+using chunked::Access, chunked::Operation, chunked::PlannedChunk;
 using IsPatch = std::function<bool(const PlannedChunk&)>;
 
 void deal_alone(int ranks, Operation& op, const IsPatch& is_patch) {
@@ -33,7 +34,7 @@ void deal_together(const Comm& comm, Operation& op, std::span<const Access> mine
   }
   std::vector<Owned> owned;
   auto part = parts.begin();
-  for (const PatchVerdict& v : patches::distribute_patches(comm, parts)) {
+  for (const PatchVerdict& v : distribute_patches(comm, parts)) {
     while (part != parts.end() && part->patch < v.patch) ++part;
     if (v.owner != comm.rank()) continue;
     const bool has_part = part != parts.end() && part->patch == v.patch;
@@ -64,4 +65,4 @@ void deal_patches(const Comm& comm, Operation& op, std::span<const Access> mine,
     deal_together(comm, op, mine, is_patch);
 }
 
-}  // namespace forebay::chunked
+}  // namespace forebay::patches

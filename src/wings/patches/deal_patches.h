@@ -9,7 +9,7 @@
 #include "comm/comm.h"
 #include "layout/chunked/operation.h"
 
-namespace forebay::chunked {
+namespace forebay::patches {
 
 /// Up to this sum of parts of patches and ranks, each rank plans for all in a few milliseconds,
 /// which avoids some twenty collective steps.
@@ -19,8 +19,8 @@ constexpr std::size_t planned_alone = std::size_t{1} << 14;
 /// are. `mine` are this rank's accesses. If op knows the accesses of all ranks, and accesses and
 /// ranks add up to at most `alone` (equal on all ranks), each rank plans alone. The result does not
 /// depend on `alone`.
-void deal_patches(const Comm& comm, Operation& op, std::span<const Access> mine,
-                  const std::function<bool(const PlannedChunk&)>& is_patch,
+void deal_patches(const Comm& comm, chunked::Operation& op, std::span<const chunked::Access> mine,
+                  const std::function<bool(const chunked::PlannedChunk&)>& is_patch,
                   std::size_t alone = planned_alone);
 
-}  // namespace forebay::chunked
+}  // namespace forebay::patches

@@ -9,8 +9,10 @@
 #include "comm/thread_ranks.h"
 #include "patches/deal_patches.h"
 
-namespace forebay::chunked {
+namespace forebay::patches {
 namespace deal_patches_ranks_test {
+
+using chunked::Access, chunked::Operation, chunked::PlannedChunk;
 
 constexpr std::int32_t no_patches = 2;  // a variable
 
@@ -98,4 +100,4 @@ TEST(DealPatches, both_ways_come_to_the_same_owners) {
 }
 
 }  // namespace deal_patches_ranks_test
-}  // namespace forebay::chunked
+}  // namespace forebay::patches

@@ -962,6 +962,10 @@ class HierarchyCoder final : public LevelCoder {
     return Patch<double>(chunk, levels_, state).decode(parts, residuals_, raw);
   }
 
+  LevelFacts facts(std::span<const std::byte> first_part) const override {
+    return hierarchy_facts(first_part, levels_);
+  }
+
  private:
   int levels_;
   std::shared_ptr<const CodecStage> cuts_;
@@ -1018,10 +1022,10 @@ std::shared_ptr<const CodecStage> make_wavelet(const StageParameter& parameter) 
 
 }  // namespace
 
-HierarchyFacts hierarchy_facts(std::span<const std::byte> first_part, int levels) {
+LevelFacts hierarchy_facts(std::span<const std::byte> first_part, int levels) {
   PartReader part(first_part);
   const Head head = take_head(part, levels);
-  HierarchyFacts facts;
+  LevelFacts facts;
   const bool is_near = head.kind != Kind::exact && head.error > 0;
   facts.lossy = head.kind == Kind::bounded || is_near || head.cut;
   facts.whole = head.whole;

@@ -22,25 +22,13 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
+
+#include "codec/pipeline.h"
 
 namespace forebay {
 
-struct HierarchyFacts {
-  bool lossy = false;  ///< level 0 may differ from what was written
-  /// No element is missing at any level, so omitted details are small.
-  bool whole = false;
-  /// The largest difference of any level from the transform of the exact patch; and the difference
-  /// of level 0, where that is smaller (an exact patch has none).
-  double error = 0, finest_error = 0;
-  /// details[k] bounds the details that level k + 1 lacks, for every level k but the coarsest. If
-  /// level k is reconstructed without details, its difference from the patch is at most the sum of
-  /// the first k entries, plus `error`.
-  std::vector<double> details;
-};
-
 /// Reads the head of the first part of a patch with `levels` levels. Errc::enotnc for damaged
 /// bytes.
-HierarchyFacts hierarchy_facts(std::span<const std::byte> first_part, int levels);
+LevelFacts hierarchy_facts(std::span<const std::byte> first_part, int levels);
 
 }  // namespace forebay

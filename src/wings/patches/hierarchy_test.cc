@@ -268,7 +268,7 @@ TYPED_TEST(Hierarchy, keeps_its_bound_at_every_level) {
         "wavelet:" + std::to_string(levels) + ",zfp:accuracy=" + std::to_string(bound), shape,
         values);
     const auto wanted = true_levels(values, shape, levels);
-    const HierarchyFacts facts = hierarchy_facts(coded.parts[0], levels);
+    const LevelFacts facts = hierarchy_facts(coded.parts[0], levels);
     ASSERT_EQ(facts.details.size(), static_cast<std::size_t>(levels));
     double details = 0;
     for (int k = 0; k <= levels; ++k) {
@@ -311,7 +311,7 @@ TYPED_TEST(Hierarchy, tells_how_much_coarser_levels_leave_out) {
   const std::vector<Count> shape{24, 17, 30};
   const auto values = smooth_field<TypeParam>(shape, random, 0.3);
   Coded<TypeParam> coded("wavelet:2,zfp:accuracy=0.001", shape, values);
-  const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+  const LevelFacts facts = hierarchy_facts(coded.parts[0], 2);
   double stated = facts.error;
   for (int k = 1; k <= 2; ++k) {
     stated += facts.details[static_cast<std::size_t>(k - 1)];
@@ -386,14 +386,14 @@ TYPED_TEST(Hierarchy, values_that_were_cut_before_have_what_the_bound_leaves) {
   const char* text = "wavelet:2,zfp:accuracy=0.01";
   constexpr double bound = 0.01;
   Coded<TypeParam> once(text, shape, values), exact("wavelet:2,shuffle,zstd:3", shape, values);
-  HierarchyFacts before = hierarchy_facts(once.parts[0], 2);
+  LevelFacts before = hierarchy_facts(once.parts[0], 2);
   EXPECT_TRUE(before.lossy);
   EXPECT_EQ(before.finest_error, before.error);
   std::vector<TypeParam> now = once.level(0);
   for (int again = 0; again < 20; ++again) {
     Coded<TypeParam> coded(text, shape, now, std::nullopt, std::nullopt, std::nullopt,
                            before.finest_error);
-    const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+    const LevelFacts facts = hierarchy_facts(coded.parts[0], 2);
     now = coded.level(0);
     double error = 0;
     for (std::size_t i = 0; i < now.size(); ++i)
@@ -439,7 +439,7 @@ TYPED_TEST(Hierarchy, coarser_levels_of_exact_patches_keep_the_bound_but_for_rou
   const double rounding = 2e7 * static_cast<double>(std::numeric_limits<TypeParam>::epsilon());
   const double bound = rounding / 2;
   Coded<TypeParam> coded("wavelet:2,zfp:relative=0.5", shape, values, std::nullopt, 2 * bound);
-  const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+  const LevelFacts facts = hierarchy_facts(coded.parts[0], 2);
   EXPECT_FALSE(facts.lossy);
   EXPECT_LE(facts.error, bound + 8 * rounding);
   const auto wanted = true_levels(values, shape, 2);
@@ -726,7 +726,7 @@ TEST(HierarchyFacts, tell_errors_of_any_size) {
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), "wavelet:2,zfp:accuracy=%.17g", 1e-3 * scale);
     Coded<double> coded(text.data(), shape, values);
-    const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+    const LevelFacts facts = hierarchy_facts(coded.parts[0], 2);
     const auto got = coded.level(0);
     double worst = 0;
     for (std::size_t i = 0; i < got.size(); ++i)
@@ -774,7 +774,7 @@ TYPED_TEST(Hierarchy, values_that_hardly_differ_are_one_within_the_bound_at_all_
     Coded<TypeParam> coded("wavelet:2,zfp:accuracy=0.01", shape, values);
     const bool one = differ <= 4e-4;  // 1.72^3 times as much is less than a quarter of the bound
     EXPECT_EQ(std::to_integer<int>(coded.parts[0][0]) % 16 == 0, one) << differ;  // its kind
-    const HierarchyFacts facts = hierarchy_facts(coded.parts[0], 2);
+    const LevelFacts facts = hierarchy_facts(coded.parts[0], 2);
     EXPECT_EQ(facts.lossy, differ > 0) << differ;
     EXPECT_LE(facts.finest_error, facts.error);
     if (one) EXPECT_LE(facts.error, 0.01 / 4);

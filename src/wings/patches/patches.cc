@@ -1,16 +1,23 @@
-#include "patches/patches.h"
-
+// The layout `patches` (Fan et al. 2021, §III, §IV): chunks that are cubes. Each is a hierarchy of
+// levels in separate parts, so that a file can be read at any resolution with as many bytes as that
+// needs. Patches are encoded, stored and found like other chunks. This file decides which variables
+// are cut into patches, and how.
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "codec/pipeline.h"
+#include "layout/chunked/chunk_policy.h"
 #include "layout/classic_part.h"
 #include "layout/codec_choice.h"
-#include "layout/data_files.h"
 #include "method/method_keys.h"
+#include "patches/balance.h"
+#include "patches/coarse_view.h"
+#include "patches/deal_patches.h"
 #include "plan/chunk_shape.h"
 
-namespace forebay::chunked {
+namespace forebay::patches {
 namespace {
 
 constexpr Count edge_in_3d = 64, edge_in_2d = 256;
@@ -45,7 +52,7 @@ constexpr std::string_view edges[] = {"auto", "8", "16", "32", "64", "128", "256
 constexpr std::string_view orders[] = {"level", "patch"};
 constexpr std::string_view balances[] = {"balanced", "groups"};
 
-constexpr KeySpec patches_keys[] = {
+constexpr KeySpec keys[] = {
     word_key({"patch_edge", "auto|8|16|32|...|1024", "auto",
               "Elements along the edges of a patch; auto: 64, or 256 in two dimensions.", "engine"},
              nullptr, edges)
@@ -69,28 +76,18 @@ constexpr KeySpec patches_keys[] = {
          "engine"},
         nullptr, balances)
         .with("layout=patches"),
+    count_key({"read_level", "a number, 0 to 16", "0",
+               "Of files with variables in patches that are opened for reading: programs see them "
+               "at this level, where dimensions have ⌈n/2^k⌉ elements and other variables every "
+               "2^k-th one (docs/patches.md).",
+               "engine"},
+              nullptr, 0, most_levels)
+        .with("file=opened and layout=patches"),
 };
 
-}  // namespace
-
-bool wants_patches(const Method& method, const Variable& var) {
-  return layout_for(method, var) == "patches";
-}
-
-bool wants_files_of_patches(const Method& method) { return data_files::asks_for_several(method); }
-
-bool has_patches(const Schema& schema) {
-  return std::any_of(schema.vars.begin(), schema.vars.end(), [](const Variable& var) {
-    return var.chunking && Pipeline::parts_of(var.chunking->codec) > 1;
-  });
-}
-
-bool balances_files(const Method& method, const Schema& schema) {
-  if (!wants_files_of_patches(method) || method_value(method, "patch_files") != "balanced")
-    return false;
-  return has_patches(schema);
-}
-
+/// How a variable is cut into patches whose details are encoded by the pipeline `codec`. Nothing if
+/// it cannot be cut: it has no floating-point values, fewer than two dimensions besides records, or
+/// axes too short to be halved. Errc::einval if hierarchies cannot use the codec.
 std::optional<Chunking> patches_of(const Method& method, const Variable& var,
                                    const std::string& codec) {
   if (!is_floating(var.type) || var.ndims() - (var.is_record ? 1 : 0) < 2) return std::nullopt;
@@ -105,12 +102,40 @@ std::optional<Chunking> patches_of(const Method& method, const Variable& var,
                   "patches with " + std::to_string(levels) + " coarser levels"};
 }
 
+/// The lossless codec for data beside patches: the method's codec without its lossy stages.
 std::string codec_beside_patches(const std::string& codec, Type type) {
   const Pipeline pipeline = Pipeline::parse(codec).lossless();
   return (pipeline.empty() ? Pipeline::parse(default_codec) : pipeline).for_type(type).text();
 }
 
-}  // namespace forebay::chunked
+class PatchPolicy final : public chunked::ChunkPolicy {
+ public:
+  Chunking cut(const Method& method, const Variable& var) const override {
+    const std::string& codec = var.chunking->codec;
+    if (auto patches = patches_of(method, var, codec)) return *std::move(patches);
+    return {{}, codec_beside_patches(codec, var.type), var.chunking->reason};
+  }
+  void deal(const Comm& comm, chunked::Operation& op, std::span<const chunked::Access> mine,
+            const std::function<bool(const chunked::PlannedChunk&)>& is_its) const override {
+    deal_patches(comm, op, mine, is_its);
+  }
+  bool stores_by_level(const Method& method) const override {
+    return method_value(method, "patch_order") == "level";
+  }
+  bool balances_files(const Method& method) const override {
+    return method_value(method, "patch_files") == "balanced";
+  }
+  std::vector<std::uint32_t> share_out(std::span<const chunked::SizedChunk> chunks,
+                                       Count files) const override {
+    return patches::share_out(chunks, files);
+  }
+};
+
+constexpr PatchPolicy policy;
+
+}  // namespace
+
+}  // namespace forebay::patches
 
 namespace forebay {
 
@@ -118,7 +143,9 @@ extern const LayoutEntry patches_layout{
     {"patches",
      "floating-point fields are cut into cubes, each a hierarchy that is read at any resolution; "
      "all else as chunked, without loss",
-     25, chunked::patches_keys},
-    {}};
+     25, patches::keys},
+    {},
+    &patches::policy,
+    CoarseView::of};
 
 }  // namespace forebay

@@ -4,17 +4,17 @@
 #include <string>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "codec/pipeline.h"
 #include "dataset/copying.h"
-#include "files/classic_file.h"
 
 namespace forebay {
 namespace {
 
-CoarseSchema coarse_schema_of(const Source& source, int level) {
-  if (source.classic() != nullptr) return source.classic()->coarse(level);
+const ClassicFile& classic_file_of(const Source& source) {
+  if (source.classic() != nullptr) return *source.classic();
   throw Error(Errc::einval,
               printable(source.path()) + ": a " + source.format() + " file has no levels",
               "variables in patches have (layout=patches)");
@@ -42,8 +42,15 @@ std::vector<int> levels_of(const Source& source) {
   return levels;
 }
 
+CoarseSchema coarse_schema_of(const ClassicFile& file, int level) {
+  std::vector<int> levels;
+  for (std::size_t v = 0; v < file.schema().vars.size(); ++v)
+    levels.push_back(file.levels(static_cast<VarId>(v)));
+  return naming(file.path(), [&] { return coarse_schema(file.schema(), levels, level); });
+}
+
 LevelSource::LevelSource(std::shared_ptr<const Source> source, int level)
-    : source_(std::move(source)), coarse_(coarse_schema_of(*source_, level)) {
+    : source_(std::move(source)), coarse_(coarse_schema_of(classic_file_of(*source_), level)) {
   const std::vector<int> levels = levels_of(*source_);
   for (std::size_t v = 0; v < levels.size(); ++v) {
     auto& chunking = coarse_.schema.vars[v].chunking;

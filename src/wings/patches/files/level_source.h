@@ -1,9 +1,10 @@
-// One coarser level of a file (array/coarse_schema.h), or all its levels, as a Source.
+// One coarser level of a file (coarse_schema.h), or all its levels, as a Source.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "files/classic_file.h"
 #include "files/source.h"
 #include "patches/coarse_schema.h"
 
@@ -11,6 +12,8 @@ namespace forebay {
 
 /// Returns the number of coarser levels of each variable.
 std::vector<int> levels_of(const Source& source);
+/// Returns the schema of a file at a level. Errc::einval if no variable has it.
+CoarseSchema coarse_schema_of(const ClassicFile& file, int level);
 
 /// A view of another source at one level. Each read gets only what the level needs. Variables in
 /// patches appear in chunks of as many elements, with a lossless codec. Errc::einval if no variable
@@ -42,7 +45,6 @@ class Pyramid final : public Source {
   const std::string& path() const override { return source_->path(); }
   std::string format() const override { return source_->format(); }
   const Schema& schema() const override { return schema_; }
-  const Pyramid* pyramid() const override { return this; }
   const std::vector<SourceGroup>& groups() const override { return groups_; }
   void read(VarId var, const Subarray& selection, void* out) const override;
 

@@ -38,7 +38,7 @@ class Refinement {
   struct Patch {
     Count id = 0;
     std::vector<std::vector<std::byte>> parts;  ///< as stored; empty if the patch was never written
-    HierarchyFacts facts;
+    LevelFacts facts;
   };
   double error_of(const Patch& patch) const;
   void read_part(Patch& patch);

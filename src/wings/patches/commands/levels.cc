@@ -1,8 +1,13 @@
-#include "patches/commands/ngff.h"
+// One level of a file, or all of them, for `convert`; with metadata of OME-NGFF (0.4, the version
+// for Zarr 2) for a store of all levels.
+
+#include "tools/convert/levels.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include "patches/files/level_source.h"
 
 namespace forebay::tools {
 namespace {
@@ -35,10 +40,13 @@ Json dataset(const std::string& path, const std::vector<Count>& step) {
             {{"type", "translation"}, {"translation", std::vector<double>(step.size(), 0.0)}}}}};
 }
 
-}  // namespace
-
-zarr::JsonAttribute multiscales(const Pyramid& pyramid) {
-  Json all = Json::array();
+/// Returns the attribute "multiscales" of a Pyramid. For each variable in patches it has the arrays
+/// "0/NAME", "1/NAME", …, with scale 2^k along the dimensions that are cut, and translation 0. It
+/// includes only variables with axes that OME-NGFF allows: records (time), at most one channel, and
+/// two or three dimensions of space.
+zarr::JsonAttribute multiscales(const Source& all) {
+  const auto& pyramid = static_cast<const Pyramid&>(all);
+  Json scales = Json::array();
   const Schema& schema = pyramid.source().schema();
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
     const Variable& var = schema.vars[v];
@@ -48,14 +56,26 @@ zarr::JsonAttribute multiscales(const Pyramid& pyramid) {
     Json datasets = Json::array();
     for (std::size_t level = 0; level < steps.size(); ++level)
       datasets.push_back(dataset(std::to_string(level) + "/" + var.name, steps[level]));
-    all.push_back({{"version", "0.4"},
-                   {"name", var.name},
-                   {"axes", std::move(axes)},
-                   {"datasets", std::move(datasets)},
-                   {"type", "wavelet"},
-                   {"metadata", {{"method", "CDF 5/3, smooth part"}}}});
+    scales.push_back({{"version", "0.4"},
+                      {"name", var.name},
+                      {"axes", std::move(axes)},
+                      {"datasets", std::move(datasets)},
+                      {"type", "wavelet"},
+                      {"metadata", {{"method", "CDF 5/3, smooth part"}}}});
   }
-  return {"multiscales", std::move(all)};
+  return {"multiscales", std::move(scales)};
 }
+
+std::unique_ptr<Source> source_at_level(std::shared_ptr<const Source> source, int level) {
+  return std::make_unique<LevelSource>(std::move(source), level);
+}
+
+std::unique_ptr<Source> pyramid_of(std::shared_ptr<const Source> source) {
+  return std::make_unique<Pyramid>(std::move(source));
+}
+
+}  // namespace
+
+extern const LevelsEntry patch_levels{source_at_level, pyramid_of, multiscales};
 
 }  // namespace forebay::tools
