@@ -7,7 +7,7 @@
 #     extern const TransportEntry posix_transport{...
 #
 # A command is one by CommandEntry, a format by FormatEntry, and what commands do with it by CommandsEntry,
-# RecoveryEntry and NoteEntry.
+# RecoveryEntry, NoteEntry and LevelsEntry.
 #
 # A list instead of objects that register themselves when the program starts: the linker leaves out what nobody refers
 # to, and there is no order in which such objects of several files begin.
@@ -16,7 +16,7 @@ cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${SOURCES} sources)
 set(kinds Layout Stage Transport Container Codec)
 if(WHAT STREQUAL commands)
-  set(kinds Command Commands Recovery Note)
+  set(kinds Command Commands Recovery Note Levels)
 elseif(WHAT STREQUAL formats)
   set(kinds Format)
 endif()
@@ -62,9 +62,10 @@ function(write_list space headers)
 endfunction()
 
 if(WHAT STREQUAL commands)
-  write_list(forebay::tools "tools/commands.h;tools/format_commands.h;tools/leftovers.h"
+  write_list(forebay::tools "tools/commands.h;tools/convert/levels.h;tools/format_commands.h;tools/leftovers.h"
              Command built_in_commands Commands built_in_format_commands
-             Recovery built_in_recoveries Note built_in_notes)
+             Recovery built_in_recoveries Note built_in_notes
+             Levels built_in_levels)
   return()
 elseif(WHAT STREQUAL formats)
   write_list(forebay files/open_source.h Format built_in_formats)

@@ -12,7 +12,8 @@
 #include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "files/references.h"
-#include "files/refinement.h"
+#include "patches/files/level_source.h"
+#include "patches/files/refinement.h"
 #include "support.h"
 
 namespace forebay::python {
@@ -115,7 +116,7 @@ nb::tuple levels(const Reader& self, VarId var) {
 /// dimension]).
 nb::list at_level(const Reader& self, int level) {
   nb::list all;
-  for (const CoarseVariable& var : self.file()->coarse(level).vars)
+  for (const CoarseVariable& var : coarse_schema_of(*self.file(), level).vars)
     all.append(nb::make_tuple(var.level, nb::cast(var.step)));
   return all;
 }

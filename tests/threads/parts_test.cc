@@ -424,6 +424,7 @@ TEST(Toys, are_told_of_where_people_are_told_of_parts) {
   std::map<std::string, MethodKey> keys;
   for (const MethodKey& key : method_keys()) keys.emplace(key.name, key);
   EXPECT_EQ(keys.at("layout").accepted, "auto|" + part_names(PartKind::layout, "|"));
+  EXPECT_TRUE(std::string(keys.at("layout").accepted).ends_with("|null|toy"));
   EXPECT_STREQ(keys.at("transport").accepted,
                "auto|posix|independent|collective|aggregated|null|toy");
   EXPECT_STREQ(keys.at("container").accepted, "classic|directory");

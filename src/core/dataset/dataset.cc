@@ -302,7 +302,7 @@ void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
   // The file does not say which variables were filled; PnetCDF assumes that all were.
   for (Variable& var : ds->schema_.vars) var.no_fill = false;
   ds->found_vars_ = ds->schema_.vars.size();
-  ds->coarse_ = CoarseView::of(ds->schema_, ds->method_, writable);
+  ds->coarse_ = view_of(ds->schema_, ds->method_, writable);
   ds->record_stride_ = record_size(ds->schema());
   ds->start_staging();
 }

@@ -25,9 +25,9 @@
 #include "comm/agree.h"
 #include "comm/comm.h"
 #include "container/container.h"
-#include "dataset/coarse_view.h"
 #include "dataset/consistency.h"
 #include "dataset/request_queue.h"
+#include "layout/file_view.h"
 #include "layout/layout.h"
 #include "method/method.h"
 #include "stage/stage.h"
@@ -400,7 +400,7 @@ class Dataset {
   std::string given_, path_;
   Method method_;
   Schema schema_;
-  std::unique_ptr<CoarseView> coarse_;  // shown instead of schema_, with read_level
+  std::unique_ptr<FileView> coarse_;  // shown instead of schema_, if hints ask for it
   std::optional<Schema> before_redef_;
   Mode mode_ = Mode::define;
   bool writable_ = true;

@@ -311,13 +311,6 @@ int ClassicFile::levels(VarId id) const {
   return chunked ? chunks_->levels(id) : 0;
 }
 
-CoarseSchema ClassicFile::coarse(int level) const {
-  std::vector<int> levels;
-  for (std::size_t v = 0; v < schema_.vars.size(); ++v)
-    levels.push_back(this->levels(static_cast<VarId>(v)));
-  return naming(path_, [&] { return coarse_schema(schema_, levels, level); });
-}
-
 std::vector<LevelErrors> ClassicFile::level_errors(VarId id) const {
   if (levels(id) == 0) return std::vector<LevelErrors>(1);
   return naming(path_, [&] { return chunks_->level_errors(id); });

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "array/coarse_schema.h"
 #include "array/schema.h"
 #include "array/selection.h"
 #include "array/type.h"
@@ -57,12 +56,10 @@ class ClassicFile {
   /// Returns the shape of a variable, with the present number of records; with `level`, at a
   /// coarser level if the variable has it.
   std::vector<Count> shape(VarId var, int level = 0) const;
-  /// Returns the number of coarser levels of a variable: 0 unless it is in patches.
+  /// Returns the number of coarser levels of a variable: 0 unless its chunks have levels.
   int levels(VarId var) const;
-  /// Returns the schema at a level. Errc::einval if no variable has it.
-  CoarseSchema coarse(int level) const;
-  /// Returns how far each level of a variable is from the written values, according to its patches.
-  /// Reads a part of each patch. Zero for variables without patches. Errors are those of read().
+  /// Returns how far each level of a variable is from the written values, according to its chunks.
+  /// Reads a part of each chunk. Zero for variables without levels. Errors are those of read().
   std::vector<LevelErrors> level_errors(VarId var) const;
 
   /// Reads the selected elements, row-major, as native values of `type`, into `out`, which has room

@@ -8,7 +8,6 @@
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "base/attempt.h"
-#include "codec/hierarchy.h"
 #include "layout/chunked/files_beside.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
@@ -349,7 +348,7 @@ std::vector<LevelErrors> FileChunks::level_errors(VarId id) const {
     if (entry % coarsest.parts() != 0 || chunk >= all) return;
     const chunked::Chunk one = fetch(coarsest, id, chunk, entries, slot, parts);
     chunked::verify_chunk(coarsest, one.name, chunk, 0, one.parts[0]);
-    const HierarchyFacts facts = hierarchy_facts(one.parts[0].bytes, levels);
+    const LevelFacts facts = coarsest.pipeline.level_facts(one.parts[0].bytes);
     double finer = 0;
     for (std::size_t level = 0; level < found.size(); ++level) {
       const double error = level == 0 ? facts.finest_error : facts.error;

@@ -77,15 +77,15 @@ struct ChunkFacts {
   Count masked = 0;        ///< missing values are kept apart
   Count stored_bytes = 0;  ///< in the file
   Count raw_bytes = 0;     ///< after decoding
-  /// Stored bytes by level, from 0 (the finest details) to the coarsest, for variables in patches.
+  /// Stored bytes by level, from 0 (the finest details) to the coarsest, if chunks have levels.
   std::vector<Count> level_bytes;
   std::string codec, reason;
 };
 
-/// How far a level of a variable in patches can be from the written values.
+/// How far a level of a variable can be from the written values.
 struct LevelErrors {
   double error = 0;       ///< from what the transform makes of these at that level
-  double resolution = 0;  ///< from the variable, when each patch is taken back to level 0
+  double resolution = 0;  ///< from the variable, when each chunk is taken back to level 0
 };
 
 /// A stored chunk.
@@ -135,8 +135,8 @@ class FileChunks {
             int level = 0) const;
   /// Returns the number of a variable's coarser levels; 0 also for a refused variable.
   int levels(VarId var) const;
-  /// Returns the errors of each level, from 0 to the coarsest, according to all its patches. Reads
-  /// the first part of each patch. Errc::enotnc as read().
+  /// Returns the errors of each level, from 0 to the coarsest, according to all its chunks. Reads
+  /// the first part of each chunk. Errc::enotnc as read().
   std::vector<LevelErrors> level_errors(VarId var) const;
 
   /// Returns why no chunk of a variable can be decoded, if so. Either this build lacks the codec

@@ -12,8 +12,6 @@
 
 namespace forebay {
 
-class Pyramid;
-
 /// A group below the root, as in netCDF-4. The names in it begin with its path.
 struct SourceGroup {
   std::string path;  ///< "a/b"
@@ -56,8 +54,6 @@ class Source {
   virtual void read(VarId var, const Subarray& selection, void* out) const = 0;
   /// Returns the reader of a classic file; else null.
   virtual const ClassicFile* classic() const { return nullptr; }
-  /// Returns the Pyramid if the groups are the levels of one file; else null.
-  virtual const Pyramid* pyramid() const { return nullptr; }
   /// Returns the file's version of the classic formats, if it has one.
   virtual std::optional<int> classic_version() const { return std::nullopt; }
   virtual bool is_hdf5() const { return false; }

@@ -14,7 +14,7 @@ const std::string& layout_for(const Method& method, const Variable& var) {
 
 namespace {
 
-// Only patches have hierarchies.
+// Only a layout makes hierarchies.
 Pipeline asked_for(const std::string& text) {
   Pipeline pipeline = Pipeline::parse(text);
   if (pipeline.parts() > 1)

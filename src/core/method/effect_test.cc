@@ -35,15 +35,13 @@ TEST(Effect, a_codec_without_a_layout_is_told_of) {
 
 TEST(Effect, keys_tell_what_they_take) {
   for (const char* hints :
-       {"chunk_bytes=64KiB", "patch_edge=32", "subfiling=node", "subfile_ranks=2", "read_level=2",
-        "async_memory=1MiB", "pnetcdf_subfiling=enable;layout=chunked"})
+       {"chunk_bytes=64KiB", "subfiling=node", "subfile_ranks=2", "async_memory=1MiB",
+        "pnetcdf_subfiling=enable;layout=chunked"})
     EXPECT_EQ(told(hints, plain).size(), 1u) << hints;
   EXPECT_EQ(told("subfiling=node", chunks).size(), 1u);
   EXPECT_TRUE(told("subfiling=node;container=directory", chunks).empty());
   EXPECT_EQ(told("subfiling=node;container=directory", plain).size(), 1u);
   EXPECT_TRUE(told("async_memory=1MiB;stage=async", plain).empty());
-  EXPECT_TRUE(told("read_level=2", {true, {{"T", "patches"}}}).empty());
-  EXPECT_EQ(told("read_level=2", {false, {{"T", "patches"}}}).size(), 1u);
   EXPECT_TRUE(told("pnetcdf_subfiling=enable", {false, {{"T", "decomposed"}}}).empty());
   if (find_part(PartKind::stage, "burst"))
     EXPECT_EQ(told("burst_flush_size=1MiB", plain).size(), 1u);
@@ -91,7 +89,7 @@ TEST(Effect, a_layout_that_variables_do_not_have_as_they_were_there_before_is_to
   EXPECT_TRUE(told("layout=canonical", opened).empty());
   opened.found = {{"T", "canonical"}};
   for (const char* name : {"A", "B", "C", "D"}) opened.found[name] = "canonical";
-  EXPECT_TRUE(told("layout=patches", opened)[0].ends_with("before: A, B, C and 2 others"));
+  EXPECT_TRUE(told("layout=chunked", opened)[0].ends_with("before: A, B, C and 2 others"));
 
   MethodSources sources;
   sources.config_name = "run.xml";

@@ -211,14 +211,6 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(
       refusal("window_size=1k"),
       "-36: FOREBAY_HINTS: \"1k\" is no value of window_size (accepted: bytes, 4KiB to 1GiB)");
-  for (const char* edge : {"7", "0", "24", "-64", "2048", "64k"})
-    EXPECT_NE(refusal(std::string("patch_edge=") + edge).find("is no value of patch_edge"),
-              std::string::npos)
-        << edge;
-  for (const char* levels : {"0", "17", "nan"})
-    EXPECT_NE(refusal(std::string("patch_levels=") + levels).find("patch_levels"),
-              std::string::npos)
-        << levels;
   EXPECT_EQ(refusal("buffer_limit=lots"),
             "-36: FOREBAY_HINTS: \"lots\" is no value of buffer_limit (accepted: bytes, at least "
             "4KiB)");
@@ -331,7 +323,7 @@ TEST(Method, rules_for_variables_beat_those_for_files_within_a_source_only) {
   sources.config_text =
       "<forebay><file match='*' layout='canonical'><variable match='T' layout='chunked' "
       "codec='zstd:1'/></file></forebay>";
-  const HintMap api = {{"codec", "deflate:1"}, {"layout", "patches"}};
+  const HintMap api = {{"codec", "deflate:1"}, {"layout", "chunked"}};
   const Method method = choose_method("x.nc", api, sources);
   EXPECT_EQ(variable_value(method, "T", "layout"), "chunked");
   EXPECT_EQ(variable_value(method, "T", "codec"), "zstd:1");

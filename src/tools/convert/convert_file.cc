@@ -21,10 +21,10 @@
 #include "comm/agree.h"
 #include "dataset/copying.h"
 #include "dataset/probe.h"
-#include "files/level_source.h"
 #include "files/open_source.h"
 #include "method/front_end.h"
 #include "tools/convert/jobs.h"
+#include "tools/convert/levels.h"
 #include "tools/format_commands.h"
 #include "tools/leftovers.h"
 #include "tools/progress.h"
@@ -172,6 +172,16 @@ FrontEnd front_end_of(const std::string& to) {
               "build it with -DFOREBAY_WINGS that has their wing");
 }
 
+}  // namespace
+
+const LevelsEntry& levels_of_build() {
+  if (!built_in_levels().empty()) return *built_in_levels()[0];
+  throw Error(Errc::enotsupport, "this build knows no levels",
+              "build it with -DFOREBAY_WINGS that has their wing");
+}
+
+namespace {
+
 // One conversion.
 class Conversion {
  public:
@@ -231,9 +241,9 @@ class Conversion {
     if (comm_.is_root() && from != nullptr && from->conversion_notes != nullptr)
       print_notes(options_.in, from->conversion_notes(options_.in, result_.left_out));
     if (options_.levels) {
-      source_ = std::make_unique<Pyramid>(std::move(source_));
+      source_ = levels_of_build().all_levels(std::move(source_));
     } else if (options_.level != 0) {
-      source_ = std::make_unique<LevelSource>(std::move(source_), options_.level);
+      source_ = levels_of_build().at_level(std::move(source_), options_.level);
     }
   }
 

@@ -79,17 +79,6 @@ if has_wing groups; then
   "$forebay" check g.bp >out.txt 2>&1 || fail "g.bp is gone: $(cat out.txt)"
   rm -rf g.bp
 fi
-if has_wing patches; then
-  # A level has the same values for any number of ranks.
-  "$forebay" convert a.nc p.nc -m "layout=patches;patch_edge=16" >out.txt 2>&1 || fail "to patches: $(cat out.txt)"
-  "$forebay" convert p.nc p1.nc --resolution-level 1 >out.txt 2>&1 || fail "a level: $(cat out.txt)"
-  "$@" "$forebay" convert p.nc p3.nc --resolution-level 1 --verify >out.txt 2>&1 || fail "a level, by ranks: $(cat out.txt)"
-  "$forebay" diff p1.nc p3.nc || fail "values of a level differ"
-  "$forebay" info p3.nc >out.txt 2>&1
-  grep -q "^ *y  *100" out.txt || fail "dimensions of a level: $(cat out.txt)"
-  "$@" "$forebay" convert p.nc p9.nc --resolution-level 9 >out.txt 2>&1 && fail "there is no level 9"
-  [ "$(grep -c 'no variable has a level 9' out.txt)" = 1 ] || fail "expected one message: $(cat out.txt)"
-fi
 for left in .forebay*; do
   [ ! -e "$left" ] || fail "something was left behind: $left"
 done

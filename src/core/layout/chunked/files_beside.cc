@@ -12,7 +12,7 @@
 #include "base/stale_files.h"
 #include "comm/agree.h"
 #include "format/chunk_schema.h"
-#include "layout/chunked/patches.h"
+#include "layout/chunked/chunk_policy.h"
 #include "layout/compact_file.h"
 #include "storage/directory.h"
 
@@ -177,7 +177,8 @@ void FilesBeside::make_index_io() {
 
 // This completes or changes nothing. meet() and release() run even after a failure.
 void FilesBeside::make_group() {
-  const bool balances = balances_files(site_.method, site_.schema);
+  const bool balances = data_files::asks_for_several(site_.method) && has_parts(site_.schema) &&
+                        policy_of_parts()->balances_files(site_.method);
   Group group = balances ? balanced_group()
                          : Group{data_files::group_of(site_.comm, site_.method), nullptr, nullptr};
   const bool writes = !balances || group.numbers[0] == site_.comm.rank();
