@@ -7,7 +7,7 @@
 #include "array/request.h"
 #include "base/types.h"
 #include "codec/hierarchy.h"
-#include "files/file_chunks.h"
+#include "layout/chunked/file_chunks.h"
 
 namespace forebay {
 

@@ -14,6 +14,7 @@
 #include "format/classic_header.h"
 #include "layout/anchors.h"
 #include "layout/chunked/chunked.h"
+#include "layout/chunked/file_chunks.h"
 #include "layout/chunked/patches.h"
 #include "layout/codec_choice.h"
 #include "plan/chunk_shape.h"
@@ -411,6 +412,7 @@ extern const LayoutEntry chunked_layout{
      .has_beside = chunked::has_files_beside,
      .remove_beside = chunked::remove_files_beside,
      .set_shape = chunked::set_shape,
-     .set_codec = chunked::set_codec}};
+     .set_codec = chunked::set_codec,
+     .open_reader = open_chunks}};
 
 }  // namespace forebay
