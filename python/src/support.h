@@ -18,7 +18,7 @@
 #include "array/selection.h"
 #include "base/error.h"
 #include "base/types.h"
-#include "files/file_chunks.h"
+#include "layout/chunked/file_chunks.h"
 
 namespace forebay::python {
 

@@ -45,6 +45,11 @@ class FileChecker {
       VariableCheck check;
       check.var = static_cast<VarId>(v);
       check.chunked = var.chunking.has_value();
+      if (const auto refused = file_.refused(check.var)) {
+        check.readable = false;
+        check.problem = refused->message();
+        result_.notes.push_back(refused->message());
+      }
       result_.vars.push_back(std::move(check));
     }
     if (file_.chunks() != nullptr) check_chunks();

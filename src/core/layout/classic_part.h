@@ -22,6 +22,7 @@
 #include "comm/comm.h"
 #include "layout/file_view.h"
 #include "layout/layout.h"
+#include "layout/variable_reader.h"
 #include "method/method.h"
 #include "method/part.h"
 #include "plan/classic_placement.h"
@@ -166,6 +167,10 @@ struct ClassicPartEntry {
                     std::span<const Count> shape) = nullptr;
   bool (*set_codec)(const Schema& schema, const Method& method, Variable& var,
                     const std::string& pipeline) = nullptr;
+  /// Makes the reader of the file's variables of this layout, for a process without other ranks.
+  /// The schema of the site, which has variables of this layout, becomes the one that users see.
+  /// Null: only ranks read them, and tools and Python refuse them.
+  std::unique_ptr<VariableReader> (*open_reader)(const ReaderSite& site) = nullptr;
 };
 
 namespace chunked {

@@ -282,13 +282,13 @@ class Conversion {
     const bool replays =
         options_.to == "netcdf" && classic != nullptr && classic->maps() != nullptr;
     const Count room = replays ? options_.round_bytes / 2 : options_.round_bytes;
-    if (replays) slabs_.emplace(*classic->maps(), options_.round_bytes / 2);
+    if (replays) slabs_ = classic->maps()->replay(options_.round_bytes / 2);
     Rounds rounds(comm_.size(), room), checks(comm_.size(), room);
     const Count most = std::min(piece_bytes, room);
     for (std::size_t v = 0; v < source_->schema().vars.size(); ++v) {
       const auto var = static_cast<VarId>(v);
       const Variable& stored = output_->variable(var);
-      std::optional<std::vector<decomposed::ReplayPart>> parts;
+      std::optional<std::vector<SlabPart>> parts;
       if (replays && source_->schema().vars[v].decomposed) parts = slabs_->parts_of(var);
       if (parts) {
         ++result_.by_slabs;
@@ -477,7 +477,7 @@ class Conversion {
   const CommandsEntry* to_format_ = format_commands_named(options_.to);  // if a wing brings it
   std::unique_ptr<Source> source_;
   std::unique_ptr<Output> output_;
-  std::optional<FileMaps::Slabs> slabs_;
+  std::unique_ptr<SlabReplay> slabs_;
   std::vector<Job> jobs_, checks_;     // checks_: boxes of variables copied by slabs
   std::vector<std::uint64_t> hashes_;  // of this rank's boxes
   RawBytes room_;                      // for a round's pieces

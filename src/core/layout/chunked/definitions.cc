@@ -15,6 +15,7 @@
 #include "layout/anchors.h"
 #include "layout/chunked/chunk_policy.h"
 #include "layout/chunked/chunked.h"
+#include "layout/chunked/file_chunks.h"
 #include "layout/codec_choice.h"
 #include "plan/chunk_shape.h"
 
@@ -410,6 +411,7 @@ extern const LayoutEntry chunked_layout{
      .has_beside = chunked::has_files_beside,
      .remove_beside = chunked::remove_files_beside,
      .set_shape = chunked::set_shape,
-     .set_codec = chunked::set_codec}};
+     .set_codec = chunked::set_codec,
+     .open_reader = open_chunks}};
 
 }  // namespace forebay

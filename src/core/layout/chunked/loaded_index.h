@@ -1,5 +1,5 @@
 // The stored chunk index, read with everything that a root refers to (docs/formats.md). Rank 0
-// reads it for all ranks (ChunkStore), or a single process for itself (files/file_chunks.h).
+// reads it for all ranks (ChunkStore), or a single process for itself (file_chunks.h).
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 
 #include "array/request.h"
 #include "base/types.h"
-#include "files/file_chunks.h"
+#include "layout/chunked/file_chunks.h"
 #include "patches/hierarchy.h"
 
 namespace forebay {

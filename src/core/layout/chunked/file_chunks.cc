@@ -1,4 +1,4 @@
-#include "files/file_chunks.h"
+#include "layout/chunked/file_chunks.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,9 +8,11 @@
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "base/attempt.h"
+#include "format/chunk_schema.h"
 #include "layout/chunked/files_beside.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
+#include "storage/file_stamp.h"
 
 namespace forebay {
 namespace {
@@ -127,14 +129,54 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
   return index;
 }
 
+struct FileChunks::Beside {
+  Beside(const std::string& path, std::uint64_t id)
+      : path(chunked::index_path(path)),
+        stamp(FileStamp::at(this->path)),
+        files(path, id, 0, report, data_files::caches_to_read(path)) {
+    missing = attempt_to([&] {
+      index = chunked::open_index(path, id, 0, report, data_files::caches_to_read(path));
+      size = index->size();
+    });
+  }
+
+  Report report;
+  std::string path;  // of the index
+  std::shared_ptr<File> index;
+  Offset size = 0;
+  FileStamp stamp;  // of the index before it was read; zeros if there is none
+  std::optional<Error> missing;
+  data_files::Opened files;
+};
+
+std::unique_ptr<VariableReader> open_chunks(const ReaderSite& site) {
+  Offset root = 0, size = site.file_size;
+  const auto id = chunked::files_of(site.schema);
+  site.schema = chunked::from_stored(site.schema, root);
+  ReadInto read = site.read;
+  std::shared_ptr<FileChunks::Beside> beside;
+  if (id) {
+    beside = std::make_shared<FileChunks::Beside>(site.path, *id);
+    size = beside->size;
+    read = [file = beside->index](Offset offset, std::span<std::byte> out) {
+      if (file->read_at(offset, out) != out.size())
+        throw Error(Errc::etrunc, file->path() + ": the file became shorter while it was read");
+    };
+  }
+  auto index = load_chunk_index(read, root, size, site.schema, site.state);
+  if (id && beside->missing) index.facts.damage = beside->missing;
+  return std::make_unique<FileChunks>(site.schema, std::move(index), size, std::move(read),
+                                      std::move(beside));
+}
+
 FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read,
-                       data_files::Opened* files)
+                       std::shared_ptr<Beside> beside)
     : schema_(schema),
       index_(std::move(index)),
       file_size_(file_size),
       read_(std::move(read)),
-      files_(files) {
-  index_.facts.apart = files != nullptr;
+      beside_(std::move(beside)) {
+  index_.facts.apart = beside_ != nullptr;
   items_.resize(schema.vars.size());
   if (!index_.facts.damage) chunked::tell(index_.tables, index_.numrecs, schema);
   for (std::size_t v = 0; v < schema.vars.size(); ++v) {
@@ -151,6 +193,10 @@ FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadI
     });
     if (its.refused) its.codings.clear();
   }
+}
+
+bool FileChunks::changed() const {
+  return beside_ && FileStamp::at(beside_->path) != beside_->stamp;
 }
 
 const std::optional<Error>& FileChunks::refused(VarId var) const { return item(var).refused; }
@@ -241,29 +287,44 @@ std::map<std::uint32_t, Count> FileChunks::bytes_of_chunks() const {
 
 std::map<std::uint32_t, Count> FileChunks::bytes_of_files() const {
   auto bytes = bytes_of_chunks();
-  if (files_ == nullptr) return bytes;
-  for (const std::uint32_t n : files_->others(bytes))
-    if (!attempt_to([&] { files_->file(n); })) bytes[n] = 0;
+  if (!beside_) return bytes;
+  for (const std::uint32_t n : beside_->files.others(bytes))
+    if (!attempt_to([&] { beside_->files.file(n); })) bytes[n] = 0;
   return bytes;
 }
 
 std::vector<std::string> FileChunks::problems_of_files() const {
   std::vector<std::string> problems;
-  if (files_ == nullptr) return problems;
+  if (!beside_) return problems;
   const auto in_use = bytes_of_chunks();
   // A data file without chunks may be missing. But a wrong one would disturb the next writer.
-  std::set<std::uint32_t> numbers = files_->others(in_use);
+  std::set<std::uint32_t> numbers = beside_->files.others(in_use);
   for (const auto& its : in_use) numbers.insert(its.first);
   for (const std::uint32_t n : numbers)
-    if (const auto error = attempt_to([&] { files_->file(n); }))
+    if (const auto error = attempt_to([&] { beside_->files.file(n); }))
       problems.push_back(error->message());
   return problems;
+}
+
+void FileChunks::check(const chunked::VariableCoding& coding, VarId var, Count id,
+                       const chunked::Entry& entry, chunked::LookedAt& at) const {
+  chunked::check_place(coding, name(var), id, entry, file_size_ - index_.shift,
+                       beside_ ? &beside_->files : nullptr, at);
+}
+
+void FileChunks::read_checked(const chunked::VariableCoding& coding, VarId var, Count id,
+                              const chunked::Entry& entry, const chunked::LookedAt& at,
+                              std::span<std::byte> bytes) const {
+  if (!at.file) return read_(entry.offset + index_.shift, bytes);
+  if (at.file->read_at(entry.offset, bytes) != bytes.size())
+    throw chunked::damaged_chunk(name(var), coding.stored_grid(), id,
+                                 at.file->path() + " became shorter while it was read");
 }
 
 chunked::Chunk FileChunks::fetch(const chunked::VariableCoding& coding, VarId var, Count id,
                                  const chunked::ChunkTable& table, chunked::TaskSlot& slot,
                                  std::vector<chunked::StoredPart>& parts) const {
-  chunked::Chunk chunk{coding, schema_.vars[static_cast<std::size_t>(var)].name, id, {}};
+  chunked::Chunk chunk{coding, name(var), id, {}};
   if (!table.get(coding.entry(id, 0)).present() || coding.provisional) return chunk;
   parts.clear();
   chunked::LookedAt at;
@@ -273,23 +334,17 @@ chunked::Chunk FileChunks::fetch(const chunked::VariableCoding& coding, VarId va
     const chunked::Entry& entry = table.get(coding.entry(id, part));
     parts.push_back({&entry, {}});
     if (!entry.present()) continue;
-    chunked::check_place(coding, chunk.name, id, entry, file_size_ - index_.shift, files_, at);
+    check(coding, var, id, entry, at);
     all += room(entry);
   }
   chunked::check_size(coding, chunk.name, id, all - 8 * coding.parts());
   auto rest = slot.stored(all);
   for (chunked::StoredPart& part : parts) {
-    const chunked::Entry& entry = *part.entry;
-    if (!entry.present()) continue;
-    chunked::check_place(coding, chunk.name, id, entry, file_size_ - index_.shift, files_, at);
-    const auto bytes = rest.first(static_cast<std::size_t>(entry.bytes));
-    rest = rest.subspan(static_cast<std::size_t>(room(entry)));
-    if (!at.file) {
-      read_(entry.offset + index_.shift, bytes);
-    } else if (at.file->read_at(entry.offset, bytes) != bytes.size()) {
-      throw chunked::damaged_chunk(chunk.name, coding.stored_grid(), id,
-                                   at.file->path() + " became shorter while it was read");
-    }
+    if (!part.entry->present()) continue;
+    const auto bytes = rest.first(static_cast<std::size_t>(part.entry->bytes));
+    rest = rest.subspan(static_cast<std::size_t>(room(*part.entry)));
+    check(coding, var, id, *part.entry, at);
+    read_checked(coding, var, id, *part.entry, at, bytes);
     part.bytes = bytes;
   }
   chunk.parts = parts;
@@ -321,14 +376,9 @@ std::vector<std::byte> FileChunks::part(VarId var, Count id, int number) const {
   std::vector<std::byte> bytes;
   if (entry.present()) {
     chunked::LookedAt at;
-    chunked::check_place(its, name(var), id, entry, file_size_ - index_.shift, files_, at);
+    check(its, var, id, entry, at);
     bytes.resize(static_cast<std::size_t>(entry.bytes));
-    if (!at.file) {
-      read_(entry.offset + index_.shift, bytes);
-    } else if (at.file->read_at(entry.offset, bytes) != bytes.size()) {
-      throw chunked::damaged_chunk(name(var), its.stored_grid(), id,
-                                   at.file->path() + " became shorter while it was read");
-    }
+    read_checked(its, var, id, entry, at, bytes);
   }
   chunked::verify_chunk(its, name(var), id, number, {&entry, bytes});
   return bytes;

@@ -1,6 +1,6 @@
 // Files with decomposed variables that were damaged after they were written, as no kill leaves
 // them. Readers show no older values, writers are refused, and check names the file.
-#include "decomposed/files/file_maps.h"
+#include "decomposed/file_maps.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

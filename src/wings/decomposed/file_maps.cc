@@ -1,45 +1,132 @@
-#include "decomposed/files/file_maps.h"
+#include "decomposed/file_maps.h"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "array/convert.h"
 #include "base/attempt.h"
+#include "base/report.h"
+#include "decomposed/decomposed_reader.h"
+#include "decomposed/format/decomposed_schema.h"
+#include "decomposed/replay.h"
+#include "decomposed/state_file.h"
 #include "storage/file.h"
 #include "transport/direct_io.h"
 
-namespace forebay {
+namespace forebay::decomposed {
 namespace {
 
 constexpr Count most_bytes = 8 << 20;  // of a part that is converted
 
-decomposed::StateFile state_of(const std::string& path, std::uint64_t id, Report& report,
-                               decomposed::OpenState which) {
-  decomposed::StateFile file(std::make_shared<File>(decomposed::state_path(path), false, 0, report),
-                             id);
+std::uint64_t take_over_anchors(Schema& schema) {
+  std::uint64_t id = 0;
+  schema = from_stored(schema, id);
+  return id;
+}
+
+StateFile state_of(const std::string& path, std::uint64_t id, Report& report, OpenState which) {
+  StateFile file(std::make_shared<File>(state_path(path), false, 0, report), id);
   file.load(which);
   return file;
 }
 
-}  // namespace
+class FileMaps final : public SlabReader {
+ public:
+  explicit FileMaps(const ReaderSite& site);
 
-FileMaps::FileMaps(Schema& schema, std::string path, std::uint64_t id, decomposed::OpenState state)
-    : schema_(schema),
-      path_(std::move(path)),
-      id_(id),
-      which_(state),
+  bool keeps(const Variable& var) const override { return var.decomposed; }
+  bool read(VarId var, const Subarray& selection, Type type, void* out, int threads,
+            int level) const override;
+  bool is_newest() const override { return is_newest_; }
+  bool changed() const override;
+  std::unique_ptr<SlabReplay> replay(Count most) const override;
+  const std::optional<Error>& damage() const override { return damage_; }
+  MapFacts facts() const override;
+  std::vector<SlabFacts> slab_facts() const override;
+  MapsCheck check(bool decode, const std::function<void(Count)>& progress) const override;
+  bool has_damaged_slot() const override { return damaged_slot_; }
+
+ private:
+  class Slabs;
+  bool read_part(const Variable& var, VarId id, const Subarray& selection, Type type,
+                 std::byte* out) const;
+  template <typename F>
+  auto as_of_newest(F&& f) const {
+    const std::lock_guard<std::mutex> lock(reading_);
+    decltype(f()) result{};
+    reader_.as_of_newest(which_, [&] { result = f(); });
+    return result;
+  }
+
+  const Schema& schema_;
+  const std::string& path_;
+  OpenState which_;
+  std::uint64_t id_;
+  std::optional<Error> damage_;
+  State newest_;  // at the time of opening
+  bool damaged_slot_ = false, is_newest_ = false;
+  mutable std::mutex reading_;
+  mutable Report report_;
+  mutable Selector selector_;
+  mutable Reader reader_;
+};
+
+/// Replay, in turn with other reads of the file, and as of its newest commit.
+class FileMaps::Slabs final : public SlabReplay {
+ public:
+  Slabs(const FileMaps& maps, Count most)
+      : maps_(maps), replay_(maps.reader_, maps.schema_, most) {}
+
+  std::optional<std::vector<SlabPart>> parts_of(VarId var) override {
+    if (maps_.damage_) throw *maps_.damage_;
+    return maps_.as_of_newest([&] { return replay_.parts_of(var); });
+  }
+  Count elements_of(const SlabPart& part) override {
+    const std::lock_guard<std::mutex> lock(maps_.reading_);
+    return replay_.elements_of(part);
+  }
+  std::vector<Count> places_of(const SlabPart& part) override {
+    const std::lock_guard<std::mutex> lock(maps_.reading_);
+    return replay_.places_of(part);
+  }
+  std::optional<Offset> plain_place(const SlabPart& part) override {
+    return maps_.as_of_newest([&] { return replay_.plain_place(part); });
+  }
+  std::vector<std::byte> slab_bytes(const SlabPart& part) override {
+    return maps_.as_of_newest([&] { return replay_.slab_bytes(part); });
+  }
+  Runs read(const SlabPart& part, std::byte* out) override {
+    return maps_.as_of_newest([&] { return replay_.read(part, out); });
+  }
+
+ private:
+  const FileMaps& maps_;
+  Replay replay_;
+};
+
+FileMaps::FileMaps(const ReaderSite& site)
+    : schema_(site.schema),
+      path_(site.path),
+      which_(site.state),
+      id_(take_over_anchors(site.schema)),
       selector_(most_bytes),
-      reader_(schema, path_, read_directly, {.caches = data_files::caches_to_read(path_)}, 0,
+      reader_(schema_, path_, read_directly, {.caches = data_files::caches_to_read(path_)}, 0,
               report_) {
   damage_ = attempt_to([&] {
-    decomposed::require_data_files(path_);
-    const decomposed::StateFile file = state_of(path_, id, report_, state);
+    require_data_files(path_);
+    const StateFile file = state_of(path_, id_, report_, which_);
     newest_ = file.state();
     damaged_slot_ = file.has_damaged_slot();
     is_newest_ = newest_.epoch == file.newest_epoch() && !damaged_slot_;
-    check_records(newest_, schema);
-    schema.numrecs = newest_.records;
-    reader_.use(newest_, damaged_slot_ && state == decomposed::OpenState::newest);
+    check_records(newest_, schema_);
+    site.schema.numrecs = newest_.records;
+    reader_.use(newest_, damaged_slot_ && which_ == OpenState::newest);
   });
+}
+
+std::unique_ptr<SlabReplay> FileMaps::replay(Count most) const {
+  return std::make_unique<Slabs>(*this, most);
 }
 
 // A selection that needs conversion is halved until its parts are small.
@@ -63,57 +150,19 @@ bool FileMaps::read_part(const Variable& var, VarId id, const Subarray& selectio
   r.element_size = static_cast<int>(width);
   r.swap = plain ? static_cast<int>(width) : 1;
   selector_.begin_operation();
-  std::vector<decomposed::Wanted> wanted;
-  for (decomposed::Part& part : selector_.parts_of(r, var)) wanted.push_back({&r, std::move(part)});
+  std::vector<Wanted> wanted;
+  for (Part& part : selector_.parts_of(r, var)) wanted.push_back({&r, std::move(part)});
   reader_.as_of_newest(which_, [&] { reader_.read(wanted); });
   return !plain && from_external(external, stored.data(), type, out, elements, nullptr);
 }
 
-bool FileMaps::read(VarId id, const Subarray& selection, Type type, void* out, int threads) const {
+bool FileMaps::read(VarId id, const Subarray& selection, Type type, void* out, int threads,
+                    int /*level*/) const {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
   if (damage_) throw damage_->at("variable " + var.name);
   const std::lock_guard<std::mutex> lock(reading_);
   reader_.use_threads(threads);
   return read_part(var, id, selection, type, static_cast<std::byte*>(out));
-}
-
-std::optional<std::vector<decomposed::ReplayPart>> FileMaps::Slabs::parts_of(VarId var) {
-  if (maps_.damage_) throw *maps_.damage_;
-  const std::lock_guard<std::mutex> lock(maps_.reading_);
-  std::optional<std::vector<decomposed::ReplayPart>> parts;
-  maps_.reader_.as_of_newest(maps_.which_, [&] { parts = replay_.parts_of(var); });
-  return parts;
-}
-
-Count FileMaps::Slabs::elements_of(const decomposed::ReplayPart& part) {
-  const std::lock_guard<std::mutex> lock(maps_.reading_);
-  return replay_.elements_of(part);
-}
-
-std::vector<Count> FileMaps::Slabs::places_of(const decomposed::ReplayPart& part) {
-  const std::lock_guard<std::mutex> lock(maps_.reading_);
-  return replay_.places_of(part);
-}
-
-std::optional<Offset> FileMaps::Slabs::plain_place(const decomposed::ReplayPart& part) {
-  const std::lock_guard<std::mutex> lock(maps_.reading_);
-  std::optional<Offset> place;
-  maps_.reader_.as_of_newest(maps_.which_, [&] { place = replay_.plain_place(part); });
-  return place;
-}
-
-std::vector<std::byte> FileMaps::Slabs::slab_bytes(const decomposed::ReplayPart& part) {
-  const std::lock_guard<std::mutex> lock(maps_.reading_);
-  std::vector<std::byte> bytes;
-  maps_.reader_.as_of_newest(maps_.which_, [&] { bytes = replay_.slab_bytes(part); });
-  return bytes;
-}
-
-Runs FileMaps::Slabs::read(const decomposed::ReplayPart& part, std::byte* out) {
-  const std::lock_guard<std::mutex> lock(maps_.reading_);
-  Runs runs;
-  maps_.reader_.as_of_newest(maps_.which_, [&] { runs = replay_.read(part, out); });
-  return runs;
 }
 
 MapFacts FileMaps::facts() const {
@@ -124,11 +173,11 @@ MapFacts FileMaps::facts() const {
   facts.epoch = newest_.epoch;
   facts.synced = newest_.synced;
   for (std::uint32_t file = 0; file < newest_.files; ++file) {
-    const decomposed::FileIndex& index = reader_.index(file);
+    const FileIndex& index = reader_.index(file);
     facts.maps += index.maps();
     facts.patterns += index.patterns();
     facts.metadata_bytes += reader_.metadata_bytes(file);
-    index.for_each_slab([&](const decomposed::Entry& e) {
+    index.for_each_slab([&](const Entry& e) {
       facts.slabs += e.has_values();
       facts.slab_bytes += e.bytes;
       facts.stored_bytes += e.stored_bytes();
@@ -142,7 +191,7 @@ std::vector<SlabFacts> FileMaps::slab_facts() const {
   const std::lock_guard<std::mutex> lock(reading_);
   std::vector<SlabFacts> all(schema_.vars.size());
   for (std::uint32_t file = 0; file < newest_.files; ++file)
-    reader_.index(file).for_each_slab([&](const decomposed::Entry& e) {
+    reader_.index(file).for_each_slab([&](const Entry& e) {
       if (static_cast<std::size_t>(e.var) >= all.size() || !e.has_values()) return;
       SlabFacts& facts = all[static_cast<std::size_t>(e.var)];
       ++facts.slabs;
@@ -169,7 +218,7 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
   const auto look = [&](auto&& f) {
     if (auto failed = attempt_to(f)) check.problems.push_back(failed->message());
   };
-  const auto tell = [&](const decomposed::Entry& slab, const decomposed::StoredPart& part,
+  const auto tell = [&](const Entry& slab, const StoredPart& part,
                         const std::optional<Error>& failed) {
     if (progress) progress(done += part.bytes);
     if (static_cast<std::size_t>(slab.var) >= check.parts.size()) return;
@@ -187,13 +236,13 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
       done = 0;
       // A damaged state may name any number of files. Only existing ones are read.
       const std::uint32_t files = reader_.state().files;
-      const auto there = decomposed::data_files_of(path_, files);
+      const auto there = data_files_of(path_, files);
       if (there.size() < files) {
         std::uint32_t missing = 0;
         while (missing < there.size() && there[missing] == missing) ++missing;
         look([&] { reader_.index(missing); });
         if (files - there.size() > 1)
-          check.problems.push_back(decomposed::folder_of(path_) + ": " +
+          check.problems.push_back(folder_of(path_) + ": " +
                                    std::to_string(files - there.size() - 1) +
                                    " more data files are not there");
       }
@@ -204,11 +253,11 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
           for (std::uint32_t n = 0; n < reader_.index(file).maps(); ++n)
             reader_.check_inverse(file, n);
           reader_.check_parts(file, decode, tell);
-          const decomposed::FileIndex& index = reader_.index(file);
+          const FileIndex& index = reader_.index(file);
           ++check.files;
           check.maps += index.maps();
           check.patterns += index.patterns();
-          index.for_each_slab([&](const decomposed::Entry& e) {
+          index.for_each_slab([&](const Entry& e) {
             check.slabs += e.has_values();
             check.bytes += e.bytes;
           });
@@ -223,9 +272,15 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
 bool FileMaps::changed() const {
   if (damage_) return false;
   const std::lock_guard<std::mutex> lock(reading_);
-  decomposed::State now;
+  State now;
   const auto failed = attempt_to([&] { now = state_of(path_, id_, report_, which_).state(); });
   return failed || now.epoch != newest_.epoch;
 }
 
-}  // namespace forebay
+}  // namespace
+
+std::unique_ptr<VariableReader> open_maps(const ReaderSite& site) {
+  return std::make_unique<FileMaps>(site);
+}
+
+}  // namespace forebay::decomposed

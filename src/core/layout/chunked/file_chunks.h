@@ -1,11 +1,13 @@
 // The chunks of a file, read by one process without MPI: facts from the index (for forebay info and
-// check), and values. Layout chunked, Hou 2023, §5.2; docs/formats.md has the grammar.
+// check), and values. It is the layout's reader for tools and Python. Hou 2023, §5.2;
+// docs/formats.md has the grammar.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,9 +21,10 @@
 #include "base/types.h"
 #include "format/chunk_index.h"
 #include "layout/chunked/coder.h"
+#include "layout/chunked/files_beside.h"
 #include "layout/chunked/loaded_index.h"
 #include "layout/chunked/unpack.h"
-#include "layout/data_files.h"
+#include "layout/variable_reader.h"
 
 namespace forebay {
 
@@ -99,15 +102,20 @@ struct ChunkPlace {
 };
 
 /// Verifies and decodes chunks. Immutable, so several threads may use one.
-class FileChunks {
+class FileChunks final : public VariableReader {
  public:
+  /// The files that hold index and chunks, if they lie beside the classic file.
+  struct Beside;
   /// `read` reads the file that holds the index, of `file_size` bytes; several threads call it.
-  /// `files` are the data files, if chunks lie in such. Both must outlive the reader, and so must
-  /// `schema`. The shapes and reasons of its chunked variables, and its number of records, are set
-  /// from the index.
+  /// `schema` must outlive the reader. The shapes and reasons of its chunked variables, and its
+  /// number of records, are set from the index.
   FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadInto read,
-             data_files::Opened* files = nullptr);
+             std::shared_ptr<Beside> beside = nullptr);
 
+  const FileChunks* chunks() const override { return this; }
+  bool keeps(const Variable& var) const override { return var.chunking.has_value(); }
+  bool is_newest() const override { return index_.facts.newest; }
+  bool changed() const override;
   const IndexFacts& index() const { return index_.facts; }
   /// The origin of offsets in entries.
   Offset shift() const { return index_.shift; }
@@ -125,16 +133,15 @@ class FileChunks {
   /// Visits every stored chunk of a variable, in any order. Errc::einval as facts().
   void each_stored(VarId var, const std::function<void(const ChunkPlace&)>& visit) const;
 
-  /// Like ClassicFile::read, for a checked selection that is not empty. Chunks that were never
-  /// written have the fill value. Decodes on up to `threads` threads, the caller's among them. Each
-  /// holds one chunk, decoded and as stored, beside `out` and the codec's memory. Errc::enotnc for
-  /// a damaged index or chunk, Errc::enotsupport for a codec that this build lacks. `level`: the
-  /// selection is in a coarser level of the variable (levels()), whose shape coding(var, level)
-  /// has.
+  /// Chunks that were never written have the fill value. Decodes on up to `threads` threads, the
+  /// caller's among them. Each holds one chunk, decoded and as stored, beside `out` and the codec's
+  /// memory. Errc::enotnc for a damaged index or chunk, Errc::enotsupport for a codec that this
+  /// build lacks. `level`: the selection is in a coarser level of the variable (levels()), whose
+  /// shape coding(var, level) has.
   bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1,
-            int level = 0) const;
+            int level = 0) const override;
   /// Returns the number of a variable's coarser levels; 0 also for a refused variable.
-  int levels(VarId var) const;
+  int levels(VarId var) const override;
   /// Returns the errors of each level, from 0 to the coarsest, according to all its chunks. Reads
   /// the first part of each chunk. Errc::enotnc as read().
   std::vector<LevelErrors> level_errors(VarId var) const;
@@ -173,6 +180,12 @@ class FileChunks {
   chunked::Chunk fetch(const chunked::VariableCoding& coding, VarId var, Count id,
                        const chunked::ChunkTable& table, chunked::TaskSlot& slot,
                        std::vector<chunked::StoredPart>& parts) const;
+  /// check_place() for a part of a chunk, and the read of its stored bytes, which follows.
+  void check(const chunked::VariableCoding& coding, VarId var, Count id,
+             const chunked::Entry& entry, chunked::LookedAt& at) const;
+  void read_checked(const chunked::VariableCoding& coding, VarId var, Count id,
+                    const chunked::Entry& entry, const chunked::LookedAt& at,
+                    std::span<std::byte> bytes) const;
   std::map<std::uint32_t, Count> bytes_of_chunks() const;
   const Item& item(VarId var) const { return items_[static_cast<std::size_t>(var)]; }
 
@@ -180,8 +193,11 @@ class FileChunks {
   ChunkIndex index_;
   Offset file_size_;
   ReadInto read_;
-  data_files::Opened* files_;
+  std::shared_ptr<Beside> beside_;
   std::vector<Item> items_;
 };
+
+/// Reads the index of a file that has one. If it is damaged, only reading such a variable fails.
+std::unique_ptr<VariableReader> open_chunks(const ReaderSite& site);
 
 }  // namespace forebay
