@@ -75,13 +75,6 @@ DEBTS = {
     "core/files/references.cc": ["decomposed"],
     "core/layout/data_files.h": ["decomposed"],
     "tools/convert/jobs.h": ["decomposed"],
-    "wings/burst/recovery/recovery.cc": ["groups"],
-    "wings/groups/process_group/step_log.h": ["burst"],
-    "wings/groups/records/group_bp.cc": ["burst"],
-    "wings/groups/records/group_reader.cc": ["burst"],
-    "wings/groups/records/group_staging.cc": ["burst"],
-    "wings/groups/records/group_staging.h": ["burst"],
-    "wings/groups/records/step_recovery.cc": ["burst"],
 }
 
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".in"}

@@ -9,11 +9,11 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "burst/staging_control.h"
 #include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "files/references.h"
 #include "files/refinement.h"
+#include "store/staging_control.h"
 #include "support.h"
 
 namespace forebay::python {
