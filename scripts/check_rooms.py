@@ -71,19 +71,6 @@ DEBTS = {
     "api/pnetcdf/bundles.cc": ["bundles"],
     "api/pnetcdf/files.cc": ["bundles"],
     "api/pnetcdf/inquiries.cc": ["bundles"],
-    "wings/burst/recovery/recovery.cc": ["groups"],
-    "wings/groups/process_group/step_log.h": ["burst"],
-    "wings/groups/records/group_bp.cc": ["burst"],
-    "wings/groups/records/group_reader.cc": ["burst"],
-    "wings/groups/records/group_staging.cc": ["burst"],
-    "wings/groups/records/group_staging.h": ["burst"],
-    "wings/groups/records/step_recovery.cc": ["burst"],
-    "core/files/chunk_files_test.cc": ["decomposed"],
-    "wings/groups/process_group/step_faults_ranks_test.cc": ["burst"],
-    "wings/groups/process_group/step_log_ranks_test.cc": ["burst"],
-    "wings/groups/process_group/step_sink_test.cc": ["burst"],
-    "wings/groups/records/group_choices_ranks_test.cc": ["burst"],
-    "wings/groups/records/group_staging_ranks_test.cc": ["burst"],
 }
 # It is compiled only where all wings are built.
 OF_ALL_WINGS = "tools/front_ends_test.cc"

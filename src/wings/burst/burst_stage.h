@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "burst/burst.h"
-#include "burst/log/writer.h"
+#include "burst/log/staging_writer.h"
 #include "burst/recorder.h"
 #include "burst/staged_reads.h"
 #include "comm/topology.h"

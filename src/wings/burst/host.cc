@@ -5,11 +5,10 @@
 #include "base/random_number.h"
 #include "burst/burst.h"
 #include "burst/fingerprint.h"
-#include "burst/recovery/recovery.h"
-#include "burst/staging_control.h"
-#include "burst/staging_files.h"
 #include "comm/agree.h"
 #include "storage/file.h"
+#include "store/journal_files.h"
+#include "store/staging_control.h"
 
 namespace forebay::burst {
 namespace {
@@ -209,9 +208,6 @@ extern const StageEntry burst_stage{{"burst",
                                      20, burst::keys, burst::staged},
                                     burst::make,
                                     true,
-                                    true,
-                                    false,
-                                    false,
-                                    Leftovers{has_leftover_logs, meet_leftover_logs}};
+                                    true};
 
 }  // namespace forebay

@@ -1,11 +1,10 @@
-#include "burst/log/writer.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "base/hash.h"
 #include "burst/log/log_testing.h"
+#include "burst/log/staging_writer.h"
 
 namespace forebay::staging {
 namespace writer_test {

@@ -13,14 +13,15 @@
 
 #include "base/error.h"
 #include "base/memory_file_testing.h"
-#include "burst/format/staging_record.h"
-#include "burst/log/staging_log_reader.h"
+#include "burst/format/staging_entry.h"
+#include "burst/log/walk_writes.h"
 #include "must.h"
 
 namespace {
 
 using forebay::Count;
 using forebay::Error;
+namespace journal = forebay::journal;
 namespace staging = forebay::staging;
 using Bytes = std::vector<std::byte>;
 
@@ -57,7 +58,7 @@ void check_entry(Bytes bytes, bool seal) {
     bytes.resize(bytes.size() / 8 * 8);
     const auto words = static_cast<std::uint32_t>(bytes.size() / 8);
     std::memcpy(bytes.data() + 16, &words, sizeof words);
-    staging::seal_entry(bytes, session);
+    journal::seal_entry(bytes, session);
   }
   const auto entry = staging::parse_entry(bytes, session);
   if (!entry) return;
@@ -85,9 +86,9 @@ void check_entry(Bytes bytes, bool seal) {
 }
 
 void check_header(const Bytes& bytes) {
-  const staging::Header header = staging::parse_header(bytes);
-  must(staging::parse_header(staging::print_header(header)) == header, "a header is read back");
-  const auto state = staging::parse_state(bytes, header.session);
+  const staging::Header header = journal::parse_header(bytes);
+  must(journal::parse_header(journal::print_header(header)) == header, "a header is read back");
+  const auto state = journal::parse_state(bytes, header.session);
   if (!state) return;
   must(state->first_entry >= staging::header_bytes, "entries come after the header");
 }
@@ -97,29 +98,30 @@ void check_log(const Bytes& bytes, bool seal) {
   const staging::Header header{session, 0, 1, {}, "/x"};
   auto records = std::make_shared<forebay::MemoryDisk>();
   auto data = std::make_shared<forebay::MemoryDisk>();
-  records->bytes = staging::print_header(header);
-  const auto slot = staging::print_state({}, session);
-  std::memcpy(records->bytes.data() + staging::slot_of(0), slot.data(), slot.size());
-  data->bytes = staging::print_identification(header);
+  records->bytes = journal::print_header(header);
+  const auto slot = journal::print_state({}, session);
+  std::memcpy(records->bytes.data() + journal::slot_of(0), slot.data(), slot.size());
+  data->bytes = journal::print_identification(header);
   records->bytes.insert(records->bytes.end(), bytes.begin(), bytes.end());
   auto all = std::span(records->bytes).subspan(static_cast<std::size_t>(staging::header_bytes));
   for (std::size_t at = 0; seal && at < all.size();) {
-    const auto length = staging::entry_length(all.subspan(at));
+    const auto length = journal::entry_length(all.subspan(at));
     const bool whole = length && *length <= std::ssize(all) - static_cast<Count>(at);
-    if (whole) staging::seal_entry(all.subspan(at, static_cast<std::size_t>(*length)), session);
+    if (whole) journal::seal_entry(all.subspan(at, static_cast<std::size_t>(*length)), session);
     at += whole ? static_cast<std::size_t>(*length) : 8;
   }
   staging::Reader reader(std::make_unique<forebay::MemoryFile>("r", records),
                          std::make_unique<forebay::MemoryFile>("d", data));
   Count writes = 0;
-  const staging::Scan scan = reader.walk([&](std::uint64_t, const staging::Write& write,
-                                             const std::shared_ptr<const forebay::RunList>& runs) {
-    ++writes;
-    check_write(write);
-    must((runs != nullptr) == std::holds_alternative<std::uint64_t>(write.selection),
-         "a write of pieces has them");
-    if (runs) check_runs(runs->runs, write.bytes);
-  });
+  const staging::Scan scan =
+      staging::walk_writes(reader, [&](std::uint64_t, const staging::Write& write,
+                                       const std::shared_ptr<const forebay::RunList>& runs) {
+        ++writes;
+        check_write(write);
+        must((runs != nullptr) == std::holds_alternative<std::uint64_t>(write.selection),
+             "a write of pieces has them");
+        if (runs) check_runs(runs->runs, write.bytes);
+      });
   must(scan.writes == writes && scan.end <= std::ssize(records->bytes), "a walk counts");
 }
 

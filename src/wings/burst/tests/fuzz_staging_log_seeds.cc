@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "burst/format/staging_record.h"
+#include "burst/format/staging_entry.h"
 #include "seeds.h"
 
 namespace {
 
+namespace journal = forebay::journal;
 namespace staging = forebay::staging;
 using Bytes = std::vector<std::byte>;
 
@@ -51,12 +52,12 @@ Bytes entries() {
 }
 
 Bytes header() {
-  Bytes out = staging::print_header({session, 2, 4, {1, 2, 65536, 1 << 20}, "/data/out.nc"});
+  Bytes out = journal::print_header({session, 2, 4, {1, 2, 65536, 1 << 20}, "/data/out.nc"});
   for (const std::uint64_t serial : {6, 7}) {
     staging::State state;
     state.serial = serial;
-    const auto slot = staging::print_state(state, session);
-    std::copy(slot.begin(), slot.end(), out.begin() + staging::slot_of(serial));
+    const auto slot = journal::print_state(state, session);
+    std::copy(slot.begin(), slot.end(), out.begin() + journal::slot_of(serial));
   }
   return out;
 }
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
   seeds.save("log", {2, 1}, log);
   const std::span<const std::byte> rest(log);
   for (std::size_t at = 0, i = 0; at < log.size(); ++i) {
-    const auto length = static_cast<std::size_t>(*staging::entry_length(rest.subspan(at)));
+    const auto length = static_cast<std::size_t>(*journal::entry_length(rest.subspan(at)));
     seeds.save("entry-" + std::to_string(i), {0, 1}, rest.subspan(at, length));
     at += length;
   }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/number_bytes.h"
 #include "decomposed/format/decomposed_files.h"
-#include "format/number_bytes.h"
 
 namespace forebay::decomposed {
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/attempt.h"
-#include "burst/log/writer.h"
 #include "comm/thread_ranks.h"
 #include "groups/process_group/bp_reader.h"
 #include "groups/process_group/index_recovery.h"
@@ -95,14 +94,14 @@ class StepFaults : public testing::Test {
       made->create(false);
       return made;
     };
-    staging::Header header;
+    journal::Header header;
     header.session = 1;
     header.rank = comm.rank();
     header.ranks = ranks;
     header.path = path_;
     auto records = file(".records"), data = file(".data");
-    auto log = std::make_unique<staging::Writer>(std::move(records), std::move(data), header,
-                                                 staging::State());
+    auto log = std::make_unique<journal::Writer>(std::move(records), std::move(data), header,
+                                                 journal::State());
     return std::make_unique<StepLog>(std::move(log), StepLog::Limits{1 << 16, 3000}, report);
   }
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/attempt.h"
-#include "burst/recovery/recovery.h"
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
 #include "groups/process_group/bp_reader.h"
 #include "groups/records/group_file.h"
+#include "stage/recovery.h"
 
 namespace forebay {
 namespace group_choices_ranks_test {

@@ -8,8 +8,8 @@
 #include "base/copy_few.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/number_bytes.h"
 #include "base/reserve_one_more.h"
-#include "format/number_bytes.h"
 
 namespace forebay::logged {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
 namespace forebay::logged {
 namespace {

@@ -1,13 +1,16 @@
-#include "burst/format/staging_record.h"
+#include "store/journal.h"
+
+#include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
-namespace forebay::staging {
+namespace forebay::journal {
 namespace {
 
 using logged::Parser;
@@ -16,9 +19,26 @@ using logged::Printer;
 constexpr std::uint32_t header_magic = 0x4642'534c, data_magic = 0x4642'5344;  // FBSL, FBSD
 constexpr std::uint32_t earlier_magic = 0x4642'5354;  // FBST: logs before version 1 was fixed
 constexpr std::uint8_t native = native_is_big_endian ? 'B' : 'L';
-constexpr std::size_t most_path = 4096, staging_hash_bytes = 8;
+constexpr std::uint32_t entry_magic = 0x4642'4c45;  // FBLE
+constexpr std::size_t most_path = 4096, hash_bytes = 8;
 constexpr Offset first_slot = header_bytes - state_slots * store::slot_bytes;
 static_assert(most_path + 100 <= first_slot);
+
+/// The front of an entry, as it lies in memory.
+struct Front {
+  std::uint64_t hash;  ///< of all after it
+  std::uint32_t magic;
+  std::uint8_t kind, flags;
+  std::uint16_t zero;
+  std::uint32_t words;  ///< length in units of 8 bytes
+  std::uint32_t failed;
+  std::uint64_t sequence;
+};
+static_assert(sizeof(Front) == least_entry);
+
+std::uint64_t entry_hash(std::span<const std::byte> entry, std::uint64_t session) {
+  return XXH3_64bits_withSeed(entry.data() + hash_bytes, entry.size() - hash_bytes, session);
+}
 
 [[noreturn]] void refuse(const std::string& what, const std::string& advice) {
   throw Error(Errc::ebadlog, what, advice);
@@ -36,7 +56,7 @@ std::vector<std::byte> hashed(Printer& out) {
 
 /// Returns whether the first `n` bytes are followed by their hash.
 bool hash_holds(std::span<const std::byte> bytes, std::size_t n) {
-  return n + staging_hash_bytes <= bytes.size() &&
+  return n + hash_bytes <= bytes.size() &&
          load_be<std::uint64_t>(bytes.data() + n) == hash_of(bytes.first(n));
 }
 
@@ -195,4 +215,53 @@ void check_identification(std::span<const std::byte> bytes, const Header& header
            "the two files of a log have the same name but for .records and .data");
 }
 
-}  // namespace forebay::staging
+std::span<std::byte> append_entry(const Beginning& front, std::size_t body_bytes,
+                                  std::vector<std::byte>& out) {
+  const std::size_t begin = out.size(), words = (sizeof(Front) + body_bytes + 7) / 8;
+  if (words > std::numeric_limits<std::uint32_t>::max())
+    throw Error(Errc::einternal, "a log's entry of " + number(8 * words) + " bytes");
+  out.resize(begin + 8 * words);
+  const auto entry = std::span(out).subspan(begin);
+  const Front printed{0,
+                      entry_magic,
+                      front.kind,
+                      front.flags,
+                      0,
+                      static_cast<std::uint32_t>(words),
+                      front.failed,
+                      front.sequence};
+  std::memcpy(entry.data(), &printed, sizeof printed);
+  return entry;
+}
+
+void seal_entry(std::span<std::byte> entry, std::uint64_t session) {
+  const std::uint64_t hash = entry_hash(entry, session);
+  std::memcpy(entry.data(), &hash, sizeof hash);
+}
+
+std::optional<Beginning> entry_beginning(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(Front)) return std::nullopt;
+  const auto front = load_native<Front>(bytes.data());
+  const Count length = static_cast<Count>(front.words) * 8;
+  if (front.magic != entry_magic || front.kind == 0 || front.zero != 0 || length < least_entry)
+    return std::nullopt;
+  return Beginning{front.sequence, front.failed, front.kind, front.flags, length};
+}
+
+std::optional<Count> entry_length(std::span<const std::byte> beginning) {
+  const auto begins = entry_beginning(beginning);
+  return begins ? std::optional(begins->length) : std::nullopt;
+}
+
+bool is_whole(std::span<const std::byte> entry, std::uint64_t session) {
+  return entry_length(entry) == std::ssize(entry) &&
+         load_native<std::uint64_t>(entry.data()) == entry_hash(entry, session);
+}
+
+void throw_impossible(std::uint64_t sequence, const std::string& what) {
+  throw Error(Errc::ebadlog,
+              "entry " + number(sequence) + " of the staging log is impossible: " + what,
+              "its checksum holds, so it was written like this, but not by Forebay");
+}
+
+}  // namespace forebay::journal

@@ -1,5 +1,5 @@
 // The control file: its content, whether the job is alive, and how much of a damaged file is used.
-#include "burst/staging_control.h"
+#include "store/staging_control.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

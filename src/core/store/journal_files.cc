@@ -1,4 +1,4 @@
-#include "burst/staging_files.h"
+#include "store/journal_files.h"
 
 #include <dirent.h>
 #include <fmt/format.h>
@@ -98,21 +98,21 @@ std::vector<LogPair> list_logs(const std::string& directory, std::optional<std::
   return list;
 }
 
-std::unique_ptr<staging::Reader> open_log(const std::string& stem, int part, Report& report) {
+std::unique_ptr<journal::Reader> open_log(const std::string& stem, int part, Report& report) {
   const std::string path = records_path(stem);
   const auto refuse = [&](const std::string& why, const std::string& advice) {
     throw Error(Errc::ebadlog, path + ": " + why, advice);
   };
-  std::unique_ptr<staging::Reader> reader;
+  std::unique_ptr<journal::Reader> reader;
   try {
-    reader = std::make_unique<staging::Reader>(
+    reader = std::make_unique<journal::Reader>(
         std::make_unique<File>(path, false, 0, report),
         std::make_unique<File>(data_path(stem), false, 0, report), part);
   } catch (const Error& error) {
     if (error.message().find(stem) != std::string::npos) throw;
     throw error.at(path);
   }
-  const staging::Header& header = reader->header();
+  const journal::Header& header = reader->header();
   const auto name = parse_log_name(name_of(path));
   const char* const advice = "somebody renamed it, or it is not what it seems";
   if (!name || name->session != header.session ||
@@ -123,14 +123,14 @@ std::unique_ptr<staging::Reader> open_log(const std::string& stem, int part, Rep
   return reader;
 }
 
-bool state_is_certain(const std::string& stem, const staging::Reader& reader, Report& report) {
-  const staging::Header& header = reader.header();
-  std::vector<std::byte> bytes(static_cast<std::size_t>(staging::header_bytes));
+bool state_is_certain(const std::string& stem, const journal::Reader& reader, Report& report) {
+  const journal::Header& header = reader.header();
+  std::vector<std::byte> bytes(static_cast<std::size_t>(journal::header_bytes));
   File file(records_path(stem), false, 0, report);
-  const auto place = staging::place_of(0, header.share, header.share.record_block);
+  const auto place = journal::place_of(0, header.share, header.share.record_block);
   bytes.resize(file.read_at(place.offset, bytes));
-  return std::ssize(bytes) == staging::header_bytes &&
-         staging::parse_states(bytes, header.session).damaged < 0;
+  return std::ssize(bytes) == journal::header_bytes &&
+         journal::parse_states(bytes, header.session).damaged < 0;
 }
 
 std::vector<FoundLog> logs_of(const LogPair& pair, std::vector<LogProblem>& problems) {

@@ -1,4 +1,4 @@
-#include "burst/log/places.h"
+#include "store/journal_places.h"
 
 #include <algorithm>
 #include <string>
@@ -6,14 +6,13 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-namespace forebay::staging {
+namespace forebay::journal {
 namespace {
 
-[[noreturn]] void bad_data(const ByteFile& data, const WriteFacts& write, const std::string& what) {
+[[noreturn]] void bad_data(const ByteFile& data, const Data& what, const std::string& fault) {
   throw Error(Errc::ebadlog,
-              "data log " + data.path() + ": the " + std::to_string(write.bytes) +
-                  " bytes at position " + std::to_string(write.data) + ", written to variable " +
-                  std::to_string(write.var) + ", " + what,
+              "data log " + data.path() + ": the " + std::to_string(what.bytes) +
+                  " bytes at position " + std::to_string(what.data) + " " + fault,
               "run forebay log DIR to see what is whole");
 }
 
@@ -66,22 +65,21 @@ bool release_log(ByteFile& file, Offset begin, Offset end, const Share& share, C
   return true;
 }
 
-void read_data(ByteFile& data, const WriteFacts& write, std::span<std::byte> into,
-               const Share& share) {
-  if (std::ssize(into) != write.bytes)
-    throw Error(Errc::einternal, "memory of another size than the write");
+void read_data(ByteFile& data, const Data& what, std::span<std::byte> into, const Share& share) {
+  if (std::ssize(into) != what.bytes)
+    throw Error(Errc::einternal, "memory of another size than the data");
   if (share.parts > 1) {
     // This keeps a hostile position within 63 bits when it is mapped to a place.
     const Count most = bytes_within(data.size(), share, share.data_block);
-    if (write.bytes > most || write.data > most - write.bytes)
-      bad_data(data, write, "lie beyond the end of the file");
+    if (what.bytes > most || what.data > most - what.bytes)
+      bad_data(data, what, "lie beyond the end of the file");
   }
-  const std::size_t n = read_log(data, write.data, into, share, share.data_block);
+  const std::size_t n = read_log(data, what.data, into, share, share.data_block);
   if (n < into.size())
-    bad_data(data, write, "are not whole: the file ends after " + std::to_string(n) + " of them");
+    bad_data(data, what, "are not whole: the file ends after " + std::to_string(n) + " of them");
   const iovec whole{into.data(), into.size()};
-  if (hash_of(std::span<const iovec>(&whole, 1)) != write.hash)
-    bad_data(data, write, "have a wrong checksum");
+  if (hash_of(std::span<const iovec>(&whole, 1)) != what.hash)
+    bad_data(data, what, "have a wrong checksum");
 }
 
-}  // namespace forebay::staging
+}  // namespace forebay::journal

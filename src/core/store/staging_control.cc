@@ -7,7 +7,7 @@
 // The checksum is the xxh3-64 of the progress line's first two words and of everything after that
 // line. Control characters and backslashes in values are written as \xHH. The first byte is written
 // last: a file that is empty or begins with a NUL is incomplete.
-#include "burst/staging_control.h"
+#include "store/staging_control.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "burst/recovery/session_recovery.h"
+#include "stage/session_recovery.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,14 +8,8 @@
 #include <chrono>
 #include <set>
 
-#include "array/placement.h"
 #include "base/attempt.h"
-#include "burst/fingerprint.h"
-#include "burst/flush.h"
-#include "burst/recovery/recovery_writes.h"
 #include "comm/agree.h"
-#include "method/front_end.h"
-#include "storage/directory.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -50,19 +44,35 @@ std::string listed(const std::vector<std::string>& sentences) {
   return text;
 }
 
-// Returns whether the path is a BP4 directory. A directory that counts as a netCDF file has writes
-// to variables instead.
-bool has_steps(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && !directory::is_one(path);
-}
-
 Count size_of_file(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
 }
 
 }  // namespace
+
+const std::string& file_of(const RecoveryOptions& options, const RecoveredSession& session) {
+  return options.file.empty() ? session.file : options.file;
+}
+
+std::unique_ptr<SessionRecovery> make_session_recovery(SessionSite site) {
+  const auto replays = built_in_replays();
+  const std::string& file = file_of(site.options, site.result);
+  // Of the entries that apply on any rank; those for all other files come last.
+  std::int64_t kind = std::ssize(replays) * 2;
+  const auto failed = attempt_to([&] {
+    for (std::int64_t i = 0; i < std::ssize(replays); ++i) {
+      const auto applies = replays[static_cast<std::size_t>(i)]->applies;
+      if (!applies || applies(file)) kind = std::min(kind, applies ? i : std::ssize(replays) + i);
+    }
+  });
+  agree_on_words(site.comm, failed);
+  kind = site.comm.all_reduce(kind, Reduce::min);
+  if (kind == std::ssize(replays) * 2)
+    throw Error(Errc::enotsupport, "this build of Forebay cannot replay the logs of " + file,
+                "recover it with a build that has all wings");
+  return replays[static_cast<std::size_t>(kind % std::ssize(replays))]->make(std::move(site));
+}
 
 // -- texts for all ranks
 
@@ -104,7 +114,7 @@ void gather_sentences(const Comm& comm, std::vector<std::string>& sentences) {
 
 // -- LogReaders
 
-staging::Reader& LogReaders::get(const std::string& stem, int part) {
+journal::Reader& LogReaders::get(const std::string& stem, int part) {
   const auto key = std::pair(stem, part);
   auto found = open_.find(key);
   if (found == open_.end()) {
@@ -121,15 +131,13 @@ staging::Reader& LogReaders::get(const std::string& stem, int part) {
 
 // -- SessionRecovery
 
-SessionRecovery::SessionRecovery(const Comm& comm, const RecoveryOptions& options,
-                                 const RecoveryProgress& progress, RecoveredSession& result,
-                                 std::unique_ptr<StagingControl> control, const StagingInfo& info)
-    : comm_(comm),
-      options_(options),
-      progress_(progress),
-      result_(result),
-      control_(std::move(control)),
-      info_(info) {}
+SessionRecovery::SessionRecovery(SessionSite site)
+    : comm_(site.comm),
+      options_(site.options),
+      progress_(site.progress),
+      result_(site.result),
+      control_(std::move(site.control)),
+      info_(std::move(site.info)) {}
 
 void SessionRecovery::run() {
   find();
@@ -139,7 +147,7 @@ void SessionRecovery::run() {
   if (result_.job == Liveness::alive) throw_alive(info_);
   if (!is_complete()) {
     refuse_what_is_missing();
-    replay();
+    replay(file_of(options_, result_));
   }
   result_.done = !options_.verify_only;
   if (result_.done && !options_.keep) clean_up();
@@ -226,8 +234,8 @@ void SessionRecovery::open() {
   std::optional<Error> foreign;
   for (Mine& log : mine_) {
     const auto error = attempt_to([&] {
-      readers_.with(log.stem, log.part, [&](staging::Reader& reader) {
-        const staging::Header& header = reader.header();
+      readers_.with(log.stem, log.part, [&](journal::Reader& reader) {
+        const journal::Header& header = reader.header();
         if (header.session != result_.session || header.rank != log.rank ||
             header.ranks != result_.ranks || (result_.has_control && header.path != info_.file)) {
           throw Error(Errc::ebadlog, fmt::format("it is a log of rank {} of {} of {}", header.rank,
@@ -273,8 +281,8 @@ void SessionRecovery::count() {
   for (Mine& log : mine_) {
     if (log.lost || log.finished) continue;
     const auto error = attempt_to([&] {
-      readers_.with(log.stem, log.part, [&](staging::Reader& reader) {
-        const staging::Scan scan = reader.walk({});
+      readers_.with(log.stem, log.part, [&](journal::Reader& reader) {
+        const journal::Scan scan = count_entries(reader);
         log.writes = scan.writes;
         my_bytes_ += scan.data_bytes;
         for (const std::string& what : scan.damage) damaged(log, what);
@@ -320,15 +328,13 @@ void SessionRecovery::refuse_what_is_missing() const {
                 "remove them");
   }
   if (!result_.missing.empty() && !options_.partial) {
-    bool steps = false;  // steps need the logs of all ranks (step_recovery.cc)
-    attempt_to([&] { steps = has_steps(options_.file.empty() ? result_.file : options_.file); });
     throw Error(
         Errc::ebadlog,
         fmt::format("of the {} ranks that wrote {} the logs of {} are missing in {}: rank {}",
                     result_.ranks, result_.file, result_.missing.size(), result_.directory,
                     listed(result_.missing)),
         std::string("logs may be in directories of other nodes: run with a rank on each of them") +
-            (steps ? "" : "; or replay what there is with --partial"));
+            (!can_be_partial() ? "" : "; or replay what there is with --partial"));
   }
   refuse_damage();
 }
@@ -341,127 +347,21 @@ void SessionRecovery::refuse_damage() const {
               "replay what is whole with --skip-damaged; forebay log shows what there is");
 }
 
-// Everything is read and verified before anything is written.
-void SessionRecovery::replay() {
-  const auto start = Clock::now();
-  const std::string& file = options_.file.empty() ? result_.file : options_.file;
-  std::int64_t steps = 0;
-  agree_on_words(comm_, attempt_to([&] { steps = has_steps(file) ? 1 : 0; }));
-  if (comm_.all_reduce(steps, Reduce::max) != 0) return replay_steps(file);
-  // The environment's method does not count here: it is for the program that wrote the logs.
-  Method method = choose_method(file, {}, share_method_sources(comm_));
-  keep_honoured(method, FrontEnd::netcdf);
-  method.stage = "direct";
-  method.recover = Recover::ignore;
-  auto dataset = Dataset::open_by(comm_, file, !options_.verify_only, method);
-  std::vector<std::string> before;
-  before.swap(result_.damage);  // is on all ranks already
-  const auto error = attempt_to([&] {
-    for (Mine& log : mine_) {
-      if (!log.lost && !log.finished) load(*dataset, log);
-    }
+std::optional<std::string> SessionRecovery::verify(const Mine& log, journal::Reader& reader,
+                                                   const journal::Data& data,
+                                                   std::vector<std::byte>& into) const {
+  if (data.bytes > log.data_bytes) return "its data is longer than the log";
+  const auto failed = attempt_to([&] {
+    into.resize(static_cast<std::size_t>(data.bytes));
+    reader.read(data, into);
   });
-  const auto failed = up_to_meeting(comm_, [&] { agree_on_words(comm_, error); });
-  if (!failed) {
-    gather_sentences(comm_, result_.damage);
-    before.insert(before.end(), result_.damage.begin(), result_.damage.end());
-    result_.damage.swap(before);
-    sum({&result_.skipped_writes, &result_.skipped_bytes});
-  }
-  result_.verify_seconds = seconds_since(start);
-  const auto refused = failed ? failed : attempt_to([&] { refuse_damage(); });
-  if (refused || options_.verify_only) {
-    dataset->close();
-    if (refused) throw *refused;
-    return;
-  }
-  const auto begin = Clock::now();
-  std::vector<burst::Source> sources;
-  Count least_records = 0, replayed = 0;
-  for (Mine& log : mine_) {
-    if (log.lost) continue;
-    least_records = std::max(least_records, log.state.least_records);
-    if (log.table.empty()) continue;
-    least_records = std::max(least_records, log.table.last_record());
-    result_.replayed_writes += static_cast<Count>(log.table.size());
-    result_.replayed_bytes += log.table.data_bytes();
-    sources.push_back(
-        {&log.table, [&](const staging::WriteFacts& write, std::span<std::byte> into) {
-           readers_.with(log.stem, log.part,
-                         [&](staging::Reader& reader) { reader.read(write, into); });
-           replayed += write.bytes;
-           tell("replaying", replayed, my_bytes_);
-         }});
-  }
-  std::vector<burst::LostWrite> lost;
-  dataset->write_past_stage(least_records, [&](Layout& layout, Report& report) {
-    burst::FlushOptions options;
-    options.buffer = dataset->method().buffer_limit;
-    lost = burst::flush_together(comm_, std::move(sources), layout, options, report).lost;
-  });
-  std::optional<Error> changed;
-  if (!lost.empty()) changed = lost.front().error;
-  dataset->sync();
-  dataset->close();
-  agree_on_words(comm_, changed);
-  sum({&result_.replayed_writes, &result_.replayed_bytes});
-  result_.replay_seconds = seconds_since(begin);
+  return failed ? std::optional<std::string>(failed->what()) : std::nullopt;
 }
 
-// Verifies the writes of a log and adds them to its table. A request with a damaged write is left
-// out as a whole.
-void SessionRecovery::load(Dataset& dataset, Mine& log) {
-  const Schema& schema = dataset.schema();
-  if (log.writes > 0 && log.state.schema != schema_fingerprint(schema)) {
-    throw Error(Errc::ebadlog,
-                fmt::format("{}: it was written for other definitions (dimensions, variables, "
-                            "types) than {} has",
-                            records_path(log.stem), dataset.path()),
-                "the file was replaced or changed since; if you have the one that the job wrote, "
-                "name it with --file");
-  }
-  const Count most = max_records(schema.version, record_size(schema));
-  if (log.state.least_records > most)
-    return damaged(log, "its state tells of more records than the file can have");
-  struct Part {
-    staging::Write write;
-    std::shared_ptr<const RunList> runs;
-  };
-  std::vector<Part> request;
-  std::optional<std::string> problem;
-  std::vector<std::byte> buffer;
-  readers_.with(log.stem, log.part, [&](staging::Reader& reader) {
-    reader.walk([&](std::uint64_t sequence, const staging::Write& write,
-                    const std::shared_ptr<const RunList>& runs) {
-      auto found = check_write(schema, write, runs.get());
-      if (!found) {
-        if (write.bytes > log.data_bytes) {
-          found = "its data is longer than the log";
-        } else {
-          buffer.resize(static_cast<std::size_t>(write.bytes));
-          if (auto error = attempt_to([&] { reader.read(write, buffer); })) found = error->what();
-        }
-      }
-      if (found) {
-        damaged(log, fmt::format("entry {}: {}", sequence, *found));
-        problem = found;
-      }
-      verified_ += write.bytes;
-      tell("verifying", verified_, my_bytes_);
-      request.push_back({write, found ? nullptr : runs});
-      if (write.continues) return;
-      for (Part& part : request) {
-        if (problem) {
-          ++result_.skipped_writes;
-          result_.skipped_bytes += part.write.bytes;
-        } else {
-          log.table.add(part.write, {std::move(part.runs)});
-        }
-      }
-      request.clear();
-      problem.reset();
-    });
-  });
+void SessionRecovery::gather_damage(std::vector<std::string> before) {
+  gather_sentences(comm_, result_.damage);
+  before.insert(before.end(), result_.damage.begin(), result_.damage.end());
+  result_.damage.swap(before);
 }
 
 // Logs go first: a control file without logs is recognised, logs without a control file are not.

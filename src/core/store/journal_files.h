@@ -1,5 +1,5 @@
-// The files of logs (burst/format/staging_record.h): their names, and a list of those in a
-// directory.
+// The files of journals (store/journal.h), which users know as logs: their names, and a list of
+// those in a directory.
 //
 //     <directory>/<name of the dataset>.<session>.<rank>.records           a rank's own pair …
 //     <directory>/<name of the dataset>.<session>.<rank>.data
@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "base/types.h"
-#include "burst/format/staging_record.h"
-#include "burst/log/staging_log_reader.h"
+#include "store/journal.h"
+#include "store/journal_reader.h"
 
 namespace forebay {
 
@@ -64,8 +64,8 @@ std::vector<LogPair> list_logs(const std::string& directory,
 /// One rank's log.
 struct FoundLog {
   std::string stem;
-  staging::Header header;
-  staging::State state;
+  journal::Header header;
+  journal::State state;
 };
 
 /// The logs of one session in a directory.
@@ -92,11 +92,11 @@ std::vector<FoundLog> logs_of(const LogPair& pair, std::vector<LogProblem>& prob
 
 /// Opens one rank's log for reading, and checks that its header matches its name. `report` must
 /// outlive the reader. Errc::ebadlog, with the path.
-std::unique_ptr<staging::Reader> open_log(const std::string& stem, int part, Report& report);
+std::unique_ptr<journal::Reader> open_log(const std::string& stem, int part, Report& report);
 
 /// Returns whether both slots of a log's state are intact. The reader takes the newest intact one;
 /// a damaged one may have been newer.
-bool state_is_certain(const std::string& stem, const staging::Reader& reader, Report& report);
+bool state_is_certain(const std::string& stem, const journal::Reader& reader, Report& report);
 
 /// Removes a pair of log files; no error if they are gone.
 void remove_logs(const std::string& stem);

@@ -1,5 +1,5 @@
-// Reads and writes at logical positions of a log. Ranks of a node may share its files in blocks
-// (burst/format/staging_record.h, Share).
+// Reads and writes at logical positions of a journal. Ranks of a node may share its files in blocks
+// (store/journal.h, Share).
 #pragma once
 
 #include <sys/uio.h>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/byte_file.h"
-#include "burst/format/staging_record.h"
+#include "store/journal.h"
 
-namespace forebay::staging {
+namespace forebay::journal {
 
 /// The unit in which a file system allocates or frees space of a file.
 inline constexpr Offset page_bytes = 4096;
@@ -27,9 +27,8 @@ void write_log(ByteFile& file, Offset position, std::span<iovec> pieces, const S
 /// Gives the whole pages of [begin, end) back to the file system. Returns false if it cannot.
 bool release_log(ByteFile& file, Offset begin, Offset end, const Share& share, Count block);
 
-/// Reads and verifies the data of a write. `into` has write.bytes. Errc::ebadlog if they are not
+/// Reads and verifies the data of an entry. `into` has what.bytes. Errc::ebadlog if they are not
 /// what was written.
-void read_data(ByteFile& data, const WriteFacts& write, std::span<std::byte> into,
-               const Share& share);
+void read_data(ByteFile& data, const Data& what, std::span<std::byte> into, const Share& share);
 
-}  // namespace forebay::staging
+}  // namespace forebay::journal

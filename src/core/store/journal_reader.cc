@@ -1,12 +1,12 @@
-#include "burst/log/staging_log_reader.h"
+#include "store/journal_reader.h"
 
 #include <utility>
 
 #include "base/attempt.h"
-#include "burst/log/places.h"
-#include "burst/log/walk.h"
+#include "store/journal_places.h"
+#include "store/journal_walk.h"
 
-namespace forebay::staging {
+namespace forebay::journal {
 namespace {
 
 std::vector<std::byte> read_front(ByteFile& file, Offset offset, Count bytes) {
@@ -68,12 +68,14 @@ Reader::Reader(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data
   });
 }
 
-Scan Reader::walk(const Visit& visit, bool everything) {
-  return Walk(*records_, header_, state_, visit).run(everything);
+Window Reader::window(Count least) { return {*records_, header_, least}; }
+
+Scan Reader::walk(Visitor& visitor, bool everything) {
+  return Walk(*records_, header_, state_, visitor).run(everything);
 }
 
-void Reader::read(const WriteFacts& write, std::span<std::byte> into) {
-  read_data(*data_, write, into, header_.share);
+void Reader::read(const Data& data, std::span<std::byte> into) {
+  read_data(*data_, data, into, header_.share);
 }
 
-}  // namespace forebay::staging
+}  // namespace forebay::journal

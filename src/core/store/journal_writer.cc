@@ -1,13 +1,13 @@
-#include "burst/log/writer.h"
+#include "store/journal_writer.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "burst/log/places.h"
+#include "store/journal_places.h"
 
-namespace forebay::staging {
+namespace forebay::journal {
 namespace {
 
 /// The limit for the memory of entries that is kept between commits.
@@ -30,14 +30,13 @@ Writer::Writer(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data
   records_->write_at(place_of(0, share, share.record_block).offset, front);
 }
 
-void Writer::add(Write& write, std::span<const iovec> pieces) {
-  Count bytes = 0;
-  for (const iovec& p : pieces) bytes += static_cast<Count>(p.iov_len);
-  write.data = added_.data;
-  write.bytes = bytes;
-  write.hash = hash_of(pieces);
-  write.continued = added_continues_;
-  print_entry(write, added_.sequence, header_.session, entries_, failed_);
+Data Writer::facts_of(std::span<const iovec> pieces) const {
+  Data data{added_.data, 0, hash_of(pieces)};
+  for (const iovec& p : pieces) data.bytes += static_cast<Count>(p.iov_len);
+  return data;
+}
+
+void Writer::add_data(std::span<const iovec> pieces, Count bytes) {
   for (const iovec& p : pieces) {
     if (p.iov_len == 0) continue;
     if (!pieces_.empty() &&
@@ -47,20 +46,7 @@ void Writer::add(Write& write, std::span<const iovec> pieces) {
       pieces_.push_back(p);
     }
   }
-  ++added_.sequence;
   added_.data += bytes;
-  added_continues_ = write.continues;
-}
-
-std::uint64_t Writer::add_pieces(const Runs& runs) {
-  const Key key{runs.list.get(), runs.base};
-  if (const auto known = known_.find(key); known != known_.end()) return known->second.sequence;
-  Pieces pieces{runs.list->runs, runs.list->bytes};
-  for (Run& run : pieces.runs) run.offset += runs.base;
-  print_entry(pieces, added_.sequence, header_.session, entries_, failed_);
-  known_[key] = {runs.list, added_.sequence};
-  uncommitted_.push_back(key);
-  return added_.sequence++;
 }
 
 void Writer::commit() {
@@ -76,18 +62,11 @@ void Writer::commit() {
     throw;
   }
   end_ = added_;
-  continues_ = added_continues_;
-  uncommitted_.clear();
   forget();
 }
 
 void Writer::forget() {
-  for (const Key& key : uncommitted_) known_.erase(key);
-  // A request does not continue after a part of it was forgotten. Its writes will not count.
-  if (!entries_.empty() && added_.sequence != end_.sequence) continues_ = false;
   added_ = end_;
-  added_continues_ = continues_;
-  uncommitted_.clear();
   pieces_.clear();
   entries_.clear();
   if (entries_.capacity() > most_kept) entries_.shrink_to_fit();
@@ -117,7 +96,6 @@ void Writer::take_back() noexcept {
 Mark Writer::mark() {
   if (!entries_.empty())
     throw Error(Errc::einternal, "a mark in log " + records_->path() + " amid a commit");
-  known_.clear();
   return end_;
 }
 
@@ -136,7 +114,6 @@ void Writer::drop(const Mark& mark, const State& state, bool keep) {
   // From here on the entries do not count, whether or not their space can be freed.
   state_ = next;
   live_ = mark;
-  std::erase_if(known_, [&](const auto& k) { return k.second.sequence < mark.sequence; });
   if (restarts) {
     restart();
   } else if (!keep) {
@@ -176,8 +153,8 @@ void Writer::free_before(const Mark& mark) {
   freed_.data = std::max(freed_.data, mark.data / page_bytes * page_bytes);
 }
 
-void Writer::read(const WriteFacts& write, std::span<std::byte> into) {
-  read_data(*data_, write, into, header_.share);
+void Writer::read(const Data& data, std::span<std::byte> into) {
+  read_data(*data_, data, into, header_.share);
 }
 
-}  // namespace forebay::staging
+}  // namespace forebay::journal

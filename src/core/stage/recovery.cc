@@ -1,6 +1,6 @@
 // Finds the sessions to recover, and decides what opening a dataset does about them.
 // session_recovery.cc recovers one session.
-#include "burst/recovery/recovery.h"
+#include "stage/recovery.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,10 +12,9 @@
 #include <cstring>
 
 #include "base/attempt.h"
-#include "burst/recovery/session_recovery.h"
-#include "burst/staging_files.h"
 #include "comm/agree.h"
-#include "groups/process_group/index_recovery.h"
+#include "stage/session_recovery.h"
+#include "store/journal_files.h"
 
 namespace forebay {
 namespace {
@@ -94,7 +93,7 @@ void run_session(const Comm& comm, const RecoveryOptions& options, const Recover
   result.pid = control.info.pid;
   comm.meet();
   result.error = attempt_together(comm, [&] {
-    SessionRecovery(comm, options, progress, result, std::move(control.locked), control.info).run();
+    make_session_recovery({comm, options, progress, result, control.locked, control.info})->run();
   });
 }
 
@@ -156,7 +155,7 @@ std::vector<std::uint64_t> sessions_in(const Comm& comm, const std::vector<LogPa
 // Reads the session from the first header that can be read. Returns false if there is none.
 bool learn(const Comm& comm, const std::vector<LogPair>& pairs, RecoveredSession& session,
            std::vector<std::string>& problems) {
-  std::optional<staging::Header> header;
+  std::optional<journal::Header> header;
   std::vector<LogProblem> unreadable;
   for (const LogPair& pair : pairs) {
     if (header || pair.name.session != session.session) continue;
@@ -242,6 +241,14 @@ void recover_directory(const Comm& comm, const std::string& directory,
   gather_sentences(comm, result.problems);
 }
 
+/// Returns whether a wing knows the path as a file of its own.
+bool is_of_a_kind(const std::string& path) {
+  const auto replays = built_in_replays();
+  return std::any_of(replays.begin(), replays.end(), [&](const ReplayEntry* entry) {
+    return entry->applies && entry->applies(path);
+  });
+}
+
 }  // namespace
 
 bool has_staged_writes(const std::string& path) {
@@ -255,9 +262,9 @@ RecoveryResult recover(const Comm& comm, const std::string& path, const Recovery
     std::string shared = path;
     comm.broadcast(shared);
     struct stat status {};
-    // A BP4 directory counts as a file, with a control file beside it.
+    // A directory may be a file, with a control file beside it.
     std::int64_t directory = ::stat(shared.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-                             !process_group::has_bp_files(shared) && !has_staged_writes(shared);
+                             !has_staged_writes(shared) && !is_of_a_kind(shared);
     directory = comm.all_reduce(directory, Reduce::max);
     if (directory) {
       recover_directory(comm, shared, options, progress, result);

@@ -1,4 +1,4 @@
-#include "burst/format/staging_record.h"
+#include "burst/format/staging_entry.h"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,12 @@
 #include "base/error.h"
 
 namespace forebay::staging {
-namespace staging_record_test {
+namespace staging_entry_test {
+
+using journal::entry_length, journal::seal_entry;
 
 using Bytes = std::vector<std::byte>;
 using Runs = std::vector<Run>;
-using store::slot_bytes;
 constexpr std::uint64_t session = 0x123456789abcdef0;
 
 ::testing::AssertionResult refuses(const std::function<void()>& parse,
@@ -43,114 +44,6 @@ template <typename T>
 void overwrite(std::span<std::byte> bytes, std::size_t at, T value) {
   ASSERT_LE(at + sizeof value, bytes.size());
   std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
-Header sample_header() {
-  return {session, 5, 16, {1, 4, 64 << 10, 1 << 20}, "/scratch/run 7/out.nc"};
-}
-
-TEST(LogHeader, is_read_back) {
-  const auto bytes = print_header(sample_header());
-  EXPECT_EQ(std::ssize(bytes), header_bytes);
-  EXPECT_EQ(parse_header(bytes), sample_header());
-  EXPECT_FALSE(parse_state(bytes, session));
-  Header longest = sample_header();
-  longest.path = std::string(4096, 'x');
-  EXPECT_EQ(parse_header(print_header(longest)), longest);
-  longest.path += 'x';
-  EXPECT_EQ(code_of([&] { print_header(longest); }), Errc::einval);
-}
-
-TEST(LogHeader, every_damaged_bit_and_every_truncation_is_refused) {
-  const auto good = print_header(sample_header());
-  const std::size_t used = 52 + sample_header().path.size() + 8;
-  for (std::size_t at = 0; at < used; ++at) {
-    for (int bit = 0; bit < 8; ++bit) {
-      Bytes bytes = good;
-      bytes[at] ^= static_cast<std::byte>(1 << bit);
-      // A version or byte order that is damaged looks like another one, which is never skipped.
-      const bool foreign =
-          at >= 4 && at <= 6 && code_of([&] { parse_header(bytes); }) != Errc::ebadlog;
-      EXPECT_TRUE(
-          refuses([&] { parse_header(bytes); }, {}, foreign ? Errc::enotsupport : Errc::ebadlog))
-          << at;
-    }
-    EXPECT_TRUE(refuses([&] { parse_header(std::span(good).first(at)); })) << at;
-  }
-}
-
-TEST(LogHeader, other_machines_and_versions_are_told) {
-  auto bytes = print_header(sample_header());
-  overwrite(bytes, 6, bytes[6] == std::byte{'L'} ? 'B' : 'L');
-  EXPECT_TRUE(refuses([&] { parse_header(bytes); }, "byte order", Errc::enotsupport));
-  bytes = print_header(sample_header());
-  overwrite(bytes, 5, std::uint8_t{2});
-  EXPECT_TRUE(refuses([&] { parse_header(bytes); }, "version 2", Errc::enotsupport));
-  bytes = print_header(sample_header());
-  overwrite(bytes, 3, std::uint8_t{'T'});  // FBST
-  EXPECT_TRUE(refuses([&] { parse_header(bytes); }, "earlier version", Errc::enotsupport));
-}
-
-TEST(LogHeader, shares_that_cannot_be_are_refused) {
-  for (const Share& share : {Share{-1, 4, 1 << 16, 1 << 20}, Share{4, 4, 1 << 16, 1 << 20},
-                             Share{0, 0, 1 << 16, 1 << 20}, Share{0, 2, 4096, 1 << 20},
-                             Share{0, 2, 1 << 16, 100}, Share{0, 4, INT64_MAX / 2, 1 << 20}}) {
-    Header header = sample_header();
-    header.share = share;
-    EXPECT_EQ(code_of([&] { print_header(header); }), Errc::einternal);
-  }
-}
-
-TEST(LogState, the_newest_whole_one_holds) {
-  auto bytes = print_header(sample_header());
-  State old{8, 3, 99, 10, header_bytes + 80, 7, false}, fresh{9, 4, 98, 20, 16384, 9, true};
-  const auto set = [&](const State& state) {
-    const auto slot = print_state(state, session);
-    ASSERT_EQ(std::ssize(slot), slot_bytes);
-    std::copy(slot.begin(), slot.end(), bytes.begin() + slot_of(state.serial));
-  };
-  set(old);
-  EXPECT_EQ(parse_state(bytes, session), old);
-  EXPECT_FALSE(parse_state(bytes, session + 1));
-  set(fresh);
-  EXPECT_EQ(parse_state(bytes, session), fresh);
-  EXPECT_EQ(parse_header(bytes), sample_header());
-  for (Count at = 0; at < slot_bytes; ++at) {
-    auto damaged = bytes;
-    damaged[static_cast<std::size_t>(slot_of(9) + at)] ^= std::byte{4};
-    EXPECT_EQ(parse_state(damaged, session), old) << at;
-  }
-  old.first_entry = 100;
-  set(old);
-  EXPECT_TRUE(refuses([&] { parse_state(bytes, session); }));
-}
-
-TEST(LogState, slots_lie_in_sectors_of_their_own) {
-  EXPECT_NE(slot_of(0) / 512, slot_of(1) / 512);
-  for (const std::uint64_t serial : {0, 1, 2}) {
-    EXPECT_EQ(slot_of(serial) / 512, (slot_of(serial) + slot_bytes - 1) / 512);
-    EXPECT_GE(slot_of(serial), 64 + 4096 + 8);
-    EXPECT_LE(slot_of(serial) + slot_bytes, header_bytes);
-  }
-}
-
-TEST(LogIdentification, belongs_to_one_log) {
-  const Header header = sample_header();
-  const auto good = print_identification(header);
-  EXPECT_LE(std::ssize(good), data_begin);
-  check_identification(good, header);
-  for (std::size_t at = 0; at < good.size(); ++at) {
-    Bytes bytes = good;
-    bytes[at] ^= std::byte{1};
-    EXPECT_TRUE(refuses([&] { check_identification(bytes, header); })) << at;
-    EXPECT_TRUE(refuses([&] { check_identification(std::span(good).first(at), header); }));
-  }
-  Header other = header;
-  other.session++;
-  EXPECT_TRUE(refuses([&] { check_identification(good, other); }, "another record log"));
-  other = header;
-  other.rank = 6;
-  EXPECT_TRUE(refuses([&] { check_identification(good, other); }));
 }
 
 Write sample_write() {
@@ -299,11 +192,11 @@ void expect_read_back(Runs runs) {
 
 TEST(LogEntry, pieces_are_read_back) {
   expect_read_back(Runs{});
-  expect_read_back({{0, 1}});
+  expect_read_back(Runs{{0, 1}});
   expect_read_back({{0, 8}, {8, 8}, {24, 16}});
   expect_read_back({{4, 4}, {12, 20}});
-  expect_read_back({{INT64_MAX - 1, 1}});
-  expect_read_back({{0, INT64_MAX}});
+  expect_read_back(Runs{{INT64_MAX - 1, 1}});
+  expect_read_back(Runs{{0, INT64_MAX}});
   std::mt19937_64 random(3);
   for (int round = 0; round < 200; ++round) {
     const unsigned unit = random() % 5, bits = 1 + random() % 30;
@@ -380,5 +273,5 @@ TEST(LogEntry, memory_of_an_entry_is_used_again) {
   EXPECT_EQ(std::get<Subarray>(std::get<Write>(entry.what).selection).start.data(), before);
 }
 
-}  // namespace staging_record_test
+}  // namespace staging_entry_test
 }  // namespace forebay::staging

@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "base/types.h"
-#include "burst/staging_control.h"
 #include "comm/comm.h"
 #include "method/method.h"
+#include "store/staging_control.h"
 
 namespace forebay {
 

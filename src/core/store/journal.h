@@ -1,17 +1,17 @@
-// The encoding of a log (Hou 2023, §3.2.3). The record log describes the writes, and the data log
-// holds their bytes. docs/formats.md has the grammar.
+// A journal on fast storage (Hou 2023, §3.2.3): one rank appends entries, which survive it, until
+// what they say is where it belongs. Users know it as a staging log. The record log has the
+// entries, and the data log the bytes that they refer to. docs/formats.md has the grammar.
 //
 //     record log   header | state slot, state slot | entry, entry, …
-//     data log     identification | the data of write 1 | the data of write 2 | …
+//     data log     identification | the data of entry 1 | the data of entry 2 | …
 //
-// There is one kind of write: a strided subarray of a variable. Any other selection (varn, vard) is
-// a list of pieces. It is stored once, as an entry of its own, and each write that selects it
-// refers to it, because codes write hundreds of variables by one decomposition. Entries are in the
-// writer's native byte order, which the header records. A log of another order is refused.
+// What an entry says is up to whoever writes it: stage burst writes to variables, process groups
+// pieces of files. Entries are in the writer's native byte order, which the header records. A
+// journal of another order is refused.
 //
-// An entry has its length, a sequence number that counts entries without a gap since the log began,
-// and its xxh3-64, seeded with the session. So a torn or stale tail is found and cut. A failed
-// commit's sequence numbers are used again. An entry therefore also has the number of failed
+// An entry has its length, a sequence number that counts entries without a gap since the journal
+// began, and its xxh3-64, seeded with the session. So a torn or stale tail is found and cut. A
+// failed commit's sequence numbers are used again. An entry therefore also has the number of failed
 // commits before it, so that entries of a failed commit are never taken for a continuation.
 // Positions are logical: if ranks of a node share files, Share maps positions to places in the
 // file.
@@ -22,15 +22,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "array/selection.h"
-#include "array/type.h"
 #include "base/types.h"
 #include "store/slots.h"
 
-namespace forebay::staging {
+namespace forebay::journal {
 
 constexpr std::uint32_t version = 1;
 constexpr Count header_bytes = 8192;  ///< of a rank's record log: header and state slots
@@ -57,8 +54,8 @@ struct Header {
   bool operator==(const Header&) const = default;
 };
 
-/// Decides which entries count. Two slots are written in turn. The current state is the whole one
-/// with the higher serial.
+/// Decides which entries count, and says what the user has to know of them. Two slots are written
+/// in turn. The current state is the whole one with the higher serial.
 struct State {
   std::uint64_t serial = 0;
   std::uint64_t epoch = 0;            ///< number of collective flushes that were complete before
@@ -72,37 +69,11 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
-/// All facts of a write except its selection. The data are `bytes` bytes at position `data` of the
-/// data log: the selected elements in selection order (row-major; pieces one after another).
-struct WriteFacts {
-  VarId var = 0;
-  Type type = Type::none;  ///< external type; its size is an element's
-  bool external = false;   ///< data is in the file's byte order, not in the writer's
-  bool continues = false;  ///< the next write is of the same request; only whole requests count
-  bool continued = false;  ///< the previous write has `continues` (Writer::add sets this)
-  Count last_record = 0;   ///< one past the highest record touched; 0: fixed variable
-  Offset data = 0;
+/// The bytes of the data log that an entry refers to.
+struct Data {
+  Offset data = 0;  ///< their position
   Count bytes = 0;
-  std::uint64_t hash = 0;  ///< xxh3-64 of the data
-};
-
-struct Write : WriteFacts {
-  /// A subarray, or the sequence number of an earlier `Pieces` entry.
-  std::variant<Subarray, std::uint64_t> selection;
-};
-
-/// Byte runs of a variable in increasing order, relative to its first element, with records packed
-/// densely (one record is Variable::inner_bytes long). They are stored as differences, in
-/// variable-length integers.
-struct Pieces {
-  std::vector<Run> runs;
-  Count bytes = 0;  ///< sum of lengths
-};
-
-struct Entry {
-  std::uint64_t sequence = 0;
-  std::uint32_t failed = 0;  ///< number of failed commits before this one
-  std::variant<Write, Pieces> what;
+  std::uint64_t hash = 0;  ///< their xxh3-64
 };
 
 // -- places in shared files
@@ -136,29 +107,28 @@ std::optional<State> parse_state(std::span<const std::byte> header, std::uint64_
 std::vector<std::byte> print_identification(const Header& header);
 void check_identification(std::span<const std::byte> bytes, const Header& header);  ///< ebadlog
 
-/// Appends an entry to `out`, a multiple of 8 bytes. Errc::einternal for anything that parse_entry
-/// refuses, so that no write is lost because it cannot be read back.
-void print_entry(const Write& write, std::uint64_t sequence, std::uint64_t session,
-                 std::vector<std::byte>& out, std::uint32_t failed = 0);
-void print_entry(const Pieces& pieces, std::uint64_t sequence, std::uint64_t session,
-                 std::vector<std::byte>& out, std::uint32_t failed = 0);
-/// Writes the checksum of an entry whose other bytes are complete.
-void seal_entry(std::span<std::byte> entry, std::uint64_t session);
-
 constexpr Count least_entry = 32;  ///< bytes of the front of every entry
 /// What an entry's first least_entry bytes contain. They may still be damaged.
 struct Beginning {
-  Count length = 0;  ///< of the whole entry
   std::uint64_t sequence = 0;
-  std::uint32_t failed = 0;
+  std::uint32_t failed = 0;          ///< number of failed commits before this one
+  std::uint8_t kind = 0, flags = 0;  ///< of the writer; kind 0 is none
+  Count length = 0;                  ///< of the whole entry
 };
+/// Appends an entry to `out` whose body is zeros: `body_bytes` of them, rounded up to a multiple of
+/// 8. Returns the entry, whose body begins at least_entry. `front.length` is not used.
+std::span<std::byte> append_entry(const Beginning& front, std::size_t body_bytes,
+                                  std::vector<std::byte>& out);
+/// Writes the checksum of an entry whose other bytes are complete.
+void seal_entry(std::span<std::byte> entry, std::uint64_t session);
+
 /// Returns nothing if the bytes are not the beginning of an entry.
 std::optional<Beginning> entry_beginning(std::span<const std::byte> bytes);
 std::optional<Count> entry_length(std::span<const std::byte> beginning);  ///< its length
-/// Parses a whole entry. Returns nothing if its checksum is wrong. Errc::ebadlog if the checksum is
-/// right and the contents are impossible (no build of Forebay wrote them).
-std::optional<Entry> parse_entry(std::span<const std::byte> bytes, std::uint64_t session);
-/// Does the same and reuses the memory of `into`. Returns false if the checksum is wrong.
-bool parse_entry(std::span<const std::byte> bytes, std::uint64_t session, Entry& into);
+/// Returns whether the bytes are one entry with the right checksum.
+bool is_whole(std::span<const std::byte> entry, std::uint64_t session);
 
-}  // namespace forebay::staging
+/// The error for an entry whose checksum is right and whose contents cannot be.
+[[noreturn]] void throw_impossible(std::uint64_t sequence, const std::string& what);
+
+}  // namespace forebay::journal
