@@ -45,7 +45,7 @@ def open(
     if mode == "r":
         if method is not None or comm is not None:
             raise ValueError("method and comm are for writing: open with mode='a', or use forebay.create()")
-        staged = _forebay.staged_writes(os.fsencode(name)) if has("burst") else None
+        staged = _forebay.staged_writes(os.fsencode(name))
         if staged is not None:
             warnings.warn(staged, StagedWritesWarning, stacklevel=2)
         return Dataset(name, reader_for(absolute(name)), threads, check_changes)

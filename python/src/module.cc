@@ -31,10 +31,6 @@ NB_MODULE(_forebay, module) {
 #if FOREBAY_PYTHON_BUNDLES
   wings.append("bundles");
 #endif
-#if FOREBAY_PYTHON_BURST
-  wings.append("burst");
-  python::bind_staging(module);
-#endif
 #if FOREBAY_PYTHON_CHECKPOINTS
   wings.append("checkpoints");
   python::bind_checkpoints(module);

@@ -9,6 +9,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "burst/staging_control.h"
 #include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "files/references.h"
@@ -179,6 +180,26 @@ class Refining {
   mutable std::mutex mutex_;  // Python's threads may share one, and run while it reads
 };
 
+/// What there is to tell of writes that are staged for a file and that no job will bring in, or
+/// None.
+nb::object staged_writes(const nb::bytes& path) {
+  const std::string name(path.c_str(), path.size());
+  std::optional<Error> damaged;
+  std::optional<FoundStaging> found;
+  {
+    const nb::gil_scoped_release unlocked;
+    damaged = attempt_to([&] { found = StagingControl::read(StagingControl::path_of(name)); });
+  }
+  if (damaged) return to_text(damaged->what());
+  if (!found || found->begun_only || found->info.closed || found->job == Liveness::alive)
+    return nb::none();
+  const char* const job =
+      found->job == Liveness::dead
+          ? "a job ended before all that it wrote was in the file"
+          : "a job staged writes, and may have ended before all were in the file";
+  return to_text(name + ": " + job + "; bring in the rest with: forebay recover " + name);
+}
+
 }  // namespace
 
 void bind_reader(nb::module_& module) {
@@ -228,6 +249,7 @@ void bind_reader(nb::module_& module) {
       .def("changed", [](const Reader& r) { return r.file()->changed(); })
       .def("close", &Reader::close)
       .def_prop_ro("closed", &Reader::closed);
+  module.def("staged_writes", staged_writes, nb::arg("path"));
   module.def(
       "rename_file",
       [](const nb::bytes& from, const nb::bytes& to) {

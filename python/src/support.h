@@ -100,6 +100,5 @@ void bind_reader(nb::module_& module);
 void bind_writer(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
 void bind_groups(nb::module_& module);
-void bind_staging(nb::module_& module);
 
 }  // namespace forebay::python
