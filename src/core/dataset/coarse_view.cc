@@ -19,6 +19,10 @@ int levels_of(const Variable& var) {
 
 }  // namespace
 
+int coarser_levels(const Variable& var) {
+  return var.chunking ? Pipeline::parts_of(var.chunking->codec) - 1 : 0;
+}
+
 std::unique_ptr<CoarseView> CoarseView::of(const Schema& file, const Method& method,
                                            bool writable) {
   const int level = std::stoi(method_value(method, "read_level"));

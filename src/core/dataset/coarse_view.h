@@ -11,6 +11,9 @@
 
 namespace forebay {
 
+/// Returns how many coarser levels a variable has (Request::level): 0 unless it is in patches.
+int coarser_levels(const Variable& var);
+
 class CoarseView {
  public:
   /// Returns null if the method asks for no coarser level, or if no variable of the file has one.
