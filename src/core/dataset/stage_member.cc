@@ -10,7 +10,7 @@
 
 namespace forebay {
 
-void StageMember::write_with_others() {
+void StageMember::write() {
   if (!waiting().any) return;
   if (shared_) {
     // The shared stage synchronises on another communicator. This step finds a rank that has
@@ -22,7 +22,7 @@ void StageMember::write_with_others() {
     site_.host.write_agreed_numrecs();
 }
 
-Count StageMember::room() { return shared_ ? shared_->room() : 0; }
+Count StageMember::room() const { return shared_ ? shared_->room() : 0; }
 
 std::unique_ptr<std::byte[]> StageMember::take_memory(Count bytes) {
   return shared_ ? shared_->take_memory(bytes)

@@ -43,7 +43,7 @@ struct MemberSite {
   std::unique_ptr<Stage>& stage;
 };
 
-class StageMember : HoldingHost {
+class StageMember : SharedStage {
  public:
   explicit StageMember(const MemberSite& site) : site_(site) {}
 
@@ -125,8 +125,9 @@ class StageMember : HoldingHost {
   void discard(bool removes);
 
  private:
-  void write_with_others() override;
-  Count room() override;
+  // What its own stage asks for, with or without others.
+  void write() override;
+  Count room() const override;
   std::unique_ptr<std::byte[]> take_memory(Count bytes) override;
   void give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept override;
 

@@ -41,13 +41,12 @@ class MemoryStage : public HoldingStage {
  public:
   enum class When { slow, always };
 
-  /// `holder`: of a member of a shared stage, else null.
-  MemoryStage(const StageSite& site, When when, HoldingHost* holder = nullptr)
+  /// `shared`: for a member of a shared stage, else null.
+  MemoryStage(const StageSite& site, When when, SharedStage* shared = nullptr)
       : site_(site),
-        holder_(holder),
         layout_(&site.layout),
         always_(when == When::always),
-        shared_(holder != nullptr),
+        shared_(shared),
         limit_(std::max<Count>(site.method.buffer_limit / 4, 1)) {}
 
   StageNeeds offer(std::span<const Request> writes, std::span<const Request> /*reads*/) override {
@@ -164,7 +163,7 @@ class MemoryStage : public HoldingStage {
   }
   void let_go(Request& r) {
     bytes_ -= held_bytes(r);
-    if (shared_) holder_->give_memory(std::move(r.staging), data_bytes(r));
+    if (shared_) shared_->give_memory(std::move(r.staging), data_bytes(r));
   }
   static Count data_bytes(const Request& r) {
     return std::max<Count>(r.elements * r.element_size, 1);
@@ -203,14 +202,14 @@ class MemoryStage : public HoldingStage {
   }
 
   std::unique_ptr<std::byte[]> take_memory(Count bytes) {
-    return shared_ ? holder_->take_memory(bytes)
+    return shared_ ? shared_->take_memory(bytes)
                    : std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
   }
 
   bool hold(std::span<const Request> writes) {
     Count bytes = 0;
     for (const Request& r : writes) bytes += held_bytes(r);
-    if (shared_ ? bytes > holder_->room()
+    if (shared_ ? bytes > shared_->room()
                 : bytes > std::min(limit_, large_operation) || bytes_ + bytes > 2 * limit_)
       return false;
     StepTimer timer(site_.report, Step::stage);
@@ -239,7 +238,7 @@ class MemoryStage : public HoldingStage {
     } const in_the_end{site_.schema};
     site_.schema.numrecs = records;
     note_records();
-    if (shared_) holder_->write_with_others();
+    if (shared_) shared_->write();
     if (!holds_writes()) return;
     refused_.reset();
     together(site_.comm, [&] {
@@ -290,9 +289,9 @@ class MemoryStage : public HoldingStage {
   }
 
   StageSite site_;
-  HoldingHost* holder_;
   Layout* layout_;
-  bool always_, shared_;
+  bool always_;
+  SharedStage* shared_;
   Count limit_;
   bool alone_ = false, gave_up_ = false;
   bool holds_ = false;             // the current operation may be held
@@ -312,8 +311,8 @@ class MemoryStage : public HoldingStage {
 
 }  // namespace
 
-std::unique_ptr<HoldingStage> make_holding_stage(const StageSite& site, HoldingHost& holder) {
-  return std::make_unique<MemoryStage>(site, MemoryStage::When::always, &holder);
+std::unique_ptr<HoldingStage> make_holding_stage(const StageSite& site, SharedStage& shared) {
+  return std::make_unique<MemoryStage>(site, MemoryStage::When::always, &shared);
 }
 
 extern const StageEntry auto_stage{

@@ -25,10 +25,10 @@ extern const StageEntry auto_stage, memory_stage;
 namespace memory_ranks_test {
 
 /// Has room, and no others.
-class HostAlone : public HoldingHost {
+class SharedByOne : public SharedStage {
  public:
-  void write_with_others() override {}
-  Count room() override { return 1 << 20; }
+  void write() override {}
+  Count room() const override { return 1 << 20; }
   std::unique_ptr<std::byte[]> take_memory(Count bytes) override {
     return std::make_unique<std::byte[]>(static_cast<std::size_t>(bytes));
   }
@@ -37,8 +37,8 @@ class HostAlone : public HoldingHost {
 
 const StageEntry holding_stage{{"holding", "a shared stage's", 0},
                                [](const StageSite& site) -> std::unique_ptr<Stage> {
-                                 static HostAlone host;
-                                 return make_holding_stage(site, host);
+                                 static SharedByOne stage;
+                                 return make_holding_stage(site, stage);
                                }};
 
 constexpr int ranks = 4;

@@ -26,19 +26,8 @@ class SharedStage {
   virtual void give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept = 0;
 };
 
-/// What a HoldingStage asks for, beside what a StageHost has.
-class HoldingHost {
- public:
-  virtual ~HoldingHost() = default;
-  /// Collective. The held writes must reach the file. Other files may write theirs in the same
-  /// operation; the stage then writes whatever is still held.
-  virtual void write_with_others() = 0;
-  virtual Count room() = 0;  ///< these are as in SharedStage
-  virtual std::unique_ptr<std::byte[]> take_memory(Count bytes) = 0;
-  virtual void give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept = 0;
-};
-
-/// Holds collective writes until they must be in the file, or its host has no room for more.
+/// Holds collective writes until they must be in the file, or the shared stage has no room for
+/// more. It writes by itself what is still held after SharedStage::write().
 class HoldingStage : public Stage {
  public:
   /// Local. The held writes in the order of calls; the number of operations is equal on all ranks.
@@ -54,6 +43,6 @@ class HoldingStage : public Stage {
 };
 
 /// Stage `memory` for a member of a shared stage.
-std::unique_ptr<HoldingStage> make_holding_stage(const StageSite& site, HoldingHost& holder);
+std::unique_ptr<HoldingStage> make_holding_stage(const StageSite& site, SharedStage& shared);
 
 }  // namespace forebay
