@@ -9,7 +9,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "burst/staging_control.h"
+#include "store/staging_control.h"
 #include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "files/references.h"

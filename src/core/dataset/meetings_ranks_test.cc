@@ -12,7 +12,8 @@
 
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
-#include "dataset/dataset.h"
+#include "dataset/decompositions.h"
+#include "dataset/opening.h"
 #include "method/part.h"
 #include "storage/store_times.h"
 
@@ -358,7 +359,7 @@ OfAFile meetings_of_a_decomposed_file(bool by_map, int& write) {
         const Count* starts[] = {&start};
         const Count* counts[] = {&many};
         const int map =
-            ds->def_decomposition(ds->make_decomposition(std::array{x}, {1, starts, counts}));
+            ds->def_decomposition(make_decomposition(*ds, std::array{x}, {1, starts, counts}));
         ds->def_var_by("v", Type::int32, std::array{time}, map);
       } else {
         ds->def_var("v", Type::int32, std::array{time, x});

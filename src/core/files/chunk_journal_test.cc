@@ -85,11 +85,11 @@ TEST_F(ChunkJournalTest, publications_cost_what_they_change) {
   for (const int i : {0, 1}) {
     const int variables = 400 << i;
     auto ds = create(variables);
-    const Count before = size(), before_bytes = ds->put_bytes();
+    const Count before = size(), before_bytes = ds->moved().put;
     for (int v = 0; v < variables; ++v) put(*ds, v, v);
     ds->close();
     grown[static_cast<std::size_t>(i)] = size() - before;
-    written[static_cast<std::size_t>(i)] = ds->put_bytes() - before_bytes;
+    written[static_cast<std::size_t>(i)] = ds->moved().put - before_bytes;
   }
   EXPECT_LT(grown[1], 3 * grown[0]);
   EXPECT_LT(written[1], 3 * written[0]);

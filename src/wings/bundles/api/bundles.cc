@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "api/pnetcdf/files.h"
-#include "api/pnetcdf/interface.h"
 #include "base/attempt.h"
+#include "base/last_message.h"
 #include "bundles/open_bundles.h"
 #include "comm/agree.h"
 #include "comm/mpi.h"
