@@ -10,10 +10,7 @@ foreach(wing IN LISTS FOREBAY_WINGS)
     message(FATAL_ERROR "FOREBAY_WINGS: there is no wing ${wing}; the wings are ${all}")
   endif()
 endforeach()
-# The core, or another wing, still names these (scripts/check_rooms.py lists where). Left out, their engines are compiled
-# all the same, but bring no part, command, format, interface or test.
-set(FOREBAY_OWED_WINGS decomposed burst groups bundles)
-list(REMOVE_ITEM FOREBAY_OWED_WINGS ${FOREBAY_WINGS} "")
+# Sources of the others are not compiled; what names their parts is told which wing has them.
 set(FOREBAY_ABSENT_WINGS ${FOREBAY_ALL_WINGS})
 list(REMOVE_ITEM FOREBAY_ABSENT_WINGS ${FOREBAY_WINGS} "")
 
@@ -23,12 +20,6 @@ if(FOREBAY_ABSENT_WINGS)
   set(FOREBAY_HAS_ALL_WINGS OFF)
 endif()
 
-# As tests are told; patches are a part of the core today.
-set(FOREBAY_TEST_WINGS ${FOREBAY_WINGS})
-if(NOT "patches" IN_LIST FOREBAY_ALL_WINGS)
-  list(APPEND FOREBAY_TEST_WINGS patches)
-endif()
-
 # The public headers. One of a wing that is not built is not there, and neither are its functions.
 file(GLOB FOREBAY_HEADERS ${PROJECT_SOURCE_DIR}/include/*.h)
 set(headers_of_bundles forebay_bundle.h)
@@ -36,9 +27,6 @@ set(headers_of_checkpoints forebay_checkpoint.h)
 set(headers_of_groups forebay_groups.h)
 set(headers_of_hdf5 forebay_vol.h)
 foreach(wing IN LISTS FOREBAY_ABSENT_WINGS)
-  if(wing STREQUAL "bundles" AND wing IN_LIST FOREBAY_OWED_WINGS)
-    continue()  # api/pnetcdf has its functions
-  endif()
   foreach(header IN LISTS headers_of_${wing})
     list(REMOVE_ITEM FOREBAY_HEADERS ${PROJECT_SOURCE_DIR}/include/${header})
   endforeach()
