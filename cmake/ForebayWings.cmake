@@ -10,7 +10,7 @@ foreach(wing IN LISTS FOREBAY_WINGS)
   endif()
 endforeach()
 # The core, or another wing, still names these (scripts/check_rooms.py lists where).
-foreach(wing IN ITEMS decomposed burst groups bundles)
+foreach(wing IN ITEMS decomposed burst groups)
   if(NOT wing IN_LIST FOREBAY_WINGS)
     message(FATAL_ERROR "FOREBAY_WINGS: ${wing} cannot be left out yet")
   endif()
