@@ -57,7 +57,10 @@ struct SharingEntry {
   void (*remove)(const std::string& path);
 };
 
-/// The entry of a wing, or of files by themselves.
+/// Each file by itself.
+extern const SharingEntry sharing_by_none;
+
+/// The entry of a wing; without one, sharing_by_none.
 const SharingEntry& file_sharing();
 
 /// Generated.

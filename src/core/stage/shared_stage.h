@@ -1,6 +1,6 @@
 // A stage that several datasets share. Each member has a HoldingStage, which keeps its collective
 // writes. The shared stage decides how much may be kept, and writes what waits in all of them at
-// once (bundles/bundle.h).
+// once.
 #pragma once
 
 #include <cstddef>
