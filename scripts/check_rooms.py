@@ -67,9 +67,6 @@ WING_FOLDERS = {
 # HDF5 comes with the readers of this wing.
 HDF5_READERS = "hdf5/files"
 
-# What names a wing and must not: a source, and the wings that it may use until that is mended. Shorten it.
-DEBTS = {
-}
 # It is compiled only where all wings are built.
 OF_ALL_WINGS = "tools/front_ends_test.cc"
 
@@ -143,7 +140,7 @@ def included_room(root, source, target):
     return room_of(path.parts), True
 
 
-def check_file(root, file, owed):
+def check_file(root, file):
     source = file.relative_to(root / "src")
     path = file.relative_to(root)
     place = place_of(source)
@@ -171,13 +168,9 @@ def check_file(root, file, owed):
             yield f"{path}:{number}: \"{target}\" stands in no room of the table"
             continue
         # A unit test may use all of the core to make its inputs and to look at what came out.
-        if used in (None, place.own) or used in room.may_use or (is_test and not used.startswith(("api/", "wings/"))):
+        if used in (None, place.own) or used in room.may_use or str(source) == OF_ALL_WINGS:
             continue
-        if str(source) == OF_ALL_WINGS:
-            continue
-        wing = used.removeprefix("wings/")
-        if wing in DEBTS.get(str(source), ()):
-            owed.add((str(source), wing))
+        if is_test and not used.startswith(("api/", "wings/")):
             continue
         may = ", ".join(room.may_use) or "no other room"
         yield f"{path}:{number}: {place.name} must not use {used} (\"{target}\"); it may use {may}"
@@ -191,12 +184,8 @@ def check_file(root, file, owed):
 def check_tree(root):
     breaches = list(check_table())
     files = sorted(p for p in (root / "src").rglob("*") if p.suffix in SOURCE_SUFFIXES and p.is_file())
-    owed = set()
     for path in files:
-        breaches.extend(check_file(root, path, owed))
-    if (root / "scripts").is_dir():
-        paid = {(source, wing) for source, wings in DEBTS.items() for wing in wings} - owed
-        breaches.extend(f"table: src/{source} does not use {wing} any more: take it from DEBTS" for source, wing in paid)
+        breaches.extend(check_file(root, path))
     return files, breaches
 
 
