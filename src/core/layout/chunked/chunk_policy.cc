@@ -12,7 +12,7 @@ namespace {
 const LayoutEntry* layout_of_parts() {
   static const LayoutEntry* const found = [] {
     const LayoutEntry* with_policy = nullptr;
-    for (const Part* part : parts(PartKind::layout)) {
+    for (const auto* part : parts(PartKind::layout)) {
       const auto* layout = static_cast<const LayoutEntry*>(part);
       if (layout->chunks != nullptr) with_policy = layout;
     }
