@@ -18,7 +18,6 @@
 #include "layout/classic_part.h"
 #include "method/effect.h"
 #include "method/front_end.h"
-#include "stage/recovery.h"
 
 namespace forebay {
 
@@ -128,11 +127,30 @@ std::string look_at(const Comm& comm, const std::string& path) {
   return entry ? entry->name : "";
 }
 
+/// Only rank 0 looks.
+bool may_have_leftovers(bool is_root, const std::string& path) {
+  if (!is_root) return false;
+  const auto& stages = parts(PartKind::stage);
+  return std::any_of(stages.begin(), stages.end(), [&](const Part* part) {
+    const auto& leftovers = static_cast<const StageEntry*>(part)->leftovers;
+    return leftovers && leftovers->any(path);
+  });
+}
+
+/// Collective.
+void meet_leftovers(const Comm& comm, const std::string& path, bool writable, bool creating,
+                    const Method& method) {
+  for (const Part* part : parts(PartKind::stage)) {
+    const auto& leftovers = static_cast<const StageEntry*>(part)->leftovers;
+    if (leftovers) leftovers->meet(comm, path, writable, creating, method);
+  }
+}
+
 /// `path` is absolute, here and below.
 OpeningArguments to_create(bool is_root, const std::string& path, int version, bool no_clobber,
                            const HintMap& hints) {
   OpeningArguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
-  arguments.logs = !no_clobber && is_root && has_leftover_logs(path);
+  arguments.logs = !no_clobber && may_have_leftovers(is_root, path);
   return arguments;
 }
 
@@ -232,7 +250,7 @@ bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
                         bool& made, const PiggybackFacts* beside) {
   ds.reset(new Dataset(comm, name, std::move(method)));
   ds->schema_.version = version;
-  if (logs) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+  if (logs) meet_leftovers(comm, ds->path_, true, true, ds->method_);
   ds->created_ = ds->changed_ = true;
   ds->use_container();
   const bool stage_first = ds->stage_entry().is_local;
@@ -242,7 +260,7 @@ bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
   if (beside && stage_first && !exclusive) tells = [&] { return (*beside)(*ds); };
   const bool has_met = ds->container_->create(exclusive, may_be_later, made, tells);
   // An exclusive creation shows that existing logs belong to a file that was removed.
-  if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+  if (exclusive) meet_leftovers(comm, ds->path_, true, true, ds->method_);
   if (!stage_first) ds->start_staging();
   return has_met && stage_first && !exclusive;
 }
@@ -252,7 +270,7 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
   return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool&) {
     NamedFile name(path);
     OpeningArguments arguments{hints, writable, look_at(comm, name.path),
-                               comm.is_root() && has_leftover_logs(name.path)};
+                               may_have_leftovers(comm.is_root(), name.path)};
     Method method = shared_method(comm, name, arguments, false);
     begin_old(ds, comm, name, arguments.flag != 0, std::move(method), arguments.found,
               arguments.logs);
@@ -278,7 +296,7 @@ void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
   ds->writable_ = writable;
   ds->was_there_ = true;
   ds->mode_ = Mode::collective;
-  if (logs) meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
+  if (logs) meet_leftovers(comm, ds->path_, ds->writable_, false, ds->method_);
   ds->use_container();
   ds->container_->open();
   // The file does not say which variables were filled; PnetCDF assumes that all were.
