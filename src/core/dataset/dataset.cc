@@ -17,7 +17,6 @@
 #include "dataset/stage_member.h"
 #include "layout/classic_part.h"
 #include "method/effect.h"
-#include "stage/recovery.h"
 
 namespace forebay {
 
@@ -106,7 +105,7 @@ bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
                         bool& made, const PriorMeeting* met) {
   ds.reset(new Dataset(comm, name, std::move(method)));
   ds->schema_.version = version;
-  if (logs) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+  if (logs) meet_leftovers(comm, ds->path_, true, true, ds->method_);
   ds->created_ = ds->changed_ = true;
   ds->use_container();
   const bool stage_first = ds->stage_entry().is_local;
@@ -116,7 +115,7 @@ bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
   if (met && met->beside && stage_first && !exclusive) tells = [&] { return met->beside(*ds); };
   const bool has_met = ds->container_->create(exclusive, may_be_later, made, tells);
   // An exclusive creation shows that existing logs belong to a file that was removed.
-  if (exclusive) meet_leftover_logs(comm, ds->path_, true, true, ds->method_);
+  if (exclusive) meet_leftovers(comm, ds->path_, true, true, ds->method_);
   if (!stage_first) ds->start_staging();
   return has_met && stage_first && !exclusive;
 }
@@ -151,7 +150,7 @@ void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
   ds->writable_ = writable;
   ds->was_there_ = true;
   ds->mode_ = Mode::collective;
-  if (logs) meet_leftover_logs(comm, ds->path_, ds->writable_, false, ds->method_);
+  if (logs) meet_leftovers(comm, ds->path_, ds->writable_, false, ds->method_);
   ds->use_container();
   ds->container_->open();
   // The file does not say which variables were filled; PnetCDF assumes that all were.

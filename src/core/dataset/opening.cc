@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "container/recognise.h"
 #include "method/front_end.h"
-#include "stage/recovery.h"
 #include "stage/stage.h"
 
 namespace forebay {
@@ -41,19 +40,29 @@ std::int64_t positive_hash_of(const std::string& text) {
   return static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(text))) >> 1);
 }
 
+/// Only rank 0 looks.
+bool may_have_leftovers(bool is_root, const std::string& path) {
+  if (!is_root) return false;
+  const auto& stages = parts(PartKind::stage);
+  return std::any_of(stages.begin(), stages.end(), [&](const Part* part) {
+    const auto& leftovers = static_cast<const StageEntry*>(part)->leftovers;
+    return leftovers && leftovers->any(path);
+  });
+}
+
 }  // namespace
 
 // `path` is absolute, here and below.
 OpeningArguments OpeningArguments::to_create(bool is_root, const std::string& path, int version,
                                              bool no_clobber, const HintMap& hints) {
   OpeningArguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
-  arguments.logs = !no_clobber && is_root && has_leftover_logs(path);
+  arguments.logs = !no_clobber && may_have_leftovers(is_root, path);
   return arguments;
 }
 
 OpeningArguments OpeningArguments::to_open(bool is_root, const std::string& path, bool writable,
                                            const HintMap& hints) {
-  return {hints, writable, look_at(is_root, path), is_root && has_leftover_logs(path)};
+  return {hints, writable, look_at(is_root, path), may_have_leftovers(is_root, path)};
 }
 
 std::string OpeningArguments::pack() const {
@@ -123,6 +132,14 @@ std::string look_at(bool is_root, const std::string& path) {
   if (!is_root) return {};
   const ContainerEntry* entry = recognise(path);
   return entry ? entry->name : "";
+}
+
+void meet_leftovers(const Comm& comm, const std::string& path, bool writable, bool creating,
+                    const Method& method) {
+  for (const Part* part : parts(PartKind::stage)) {
+    const auto& leftovers = static_cast<const StageEntry*>(part)->leftovers;
+    if (leftovers) leftovers->meet(comm, path, writable, creating, method);
+  }
 }
 
 }  // namespace forebay

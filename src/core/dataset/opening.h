@@ -85,4 +85,8 @@ Method shared_method(const Comm& comm, NamedFile& name, OpeningArguments& argume
 /// Local; only rank 0 looks. Returns the container that recognises the file at an absolute path.
 std::string look_at(bool is_root, const std::string& path);
 
+/// Collective. Meets what an earlier job that used a stage may have left beside a file.
+void meet_leftovers(const Comm& comm, const std::string& path, bool writable, bool creating,
+                    const Method& method);
+
 }  // namespace forebay

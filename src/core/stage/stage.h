@@ -115,6 +115,16 @@ struct StageSite {
   StageHost& host;
 };
 
+/// What an earlier job that used a stage may have left beside a file.
+struct Leftovers {
+  /// Local. Returns whether there may be anything to meet. One system call if there is nothing.
+  bool (*any)(const std::string& path);
+  /// Collective. Opening and creating a dataset call it before they touch the file, if any() is
+  /// true on rank 0. Errors are thrown on all ranks.
+  void (*meet)(const Comm& comm, const std::string& path, bool writable, bool creating,
+               const Method& method);
+};
+
 /// The registration of a stage. A line of its file begins `extern const StageEntry name_stage{`.
 struct StageEntry : Part {
   static constexpr PartKind kind = PartKind::stage;
@@ -125,6 +135,7 @@ struct StageEntry : Part {
   bool converts_late = false;  ///< values out of range are only reported at a flush
   bool writes_later = false;   ///< a thread writes values: StageHost::later
   bool is_local = false;       ///< make() and Stage::use() are local
+  std::optional<Leftovers> leftovers = std::nullopt;
 };
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout);

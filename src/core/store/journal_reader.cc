@@ -4,7 +4,6 @@
 
 #include "base/attempt.h"
 #include "store/journal_places.h"
-#include "store/journal_walk.h"
 
 namespace forebay::journal {
 namespace {
@@ -69,10 +68,6 @@ Reader::Reader(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data
 }
 
 Window Reader::window(Count least) { return {*records_, header_, least}; }
-
-Scan Reader::walk(Visitor& visitor, bool everything) {
-  return Walk(*records_, header_, state_, visitor).run(everything);
-}
 
 void Reader::read(const Data& data, std::span<std::byte> into) {
   read_data(*data_, data, into, header_.share);

@@ -15,6 +15,8 @@
 
 namespace forebay::journal {
 
+constexpr std::size_t most_damage = 100;  ///< sentences of a scan
+
 /// What a walk over a journal found.
 struct Scan {
   Offset end = header_bytes;  ///< position one past the last whole entry
@@ -29,7 +31,25 @@ struct Scan {
   Count cut_entries = 0;  ///< writes at the end that do not count, as their request is incomplete
 };
 
-class Window;
+/// A window on the logical bytes of a record log. It reads at least `least` bytes at a time.
+class Window {
+ public:
+  Window(ByteFile& file, const Header& header, Count least);
+
+  const std::string& path() const { return file_.path(); }
+  Offset end() const { return end_; }
+  /// Returns `bytes` bytes at a position, all before end(). Valid until the next call.
+  std::span<const std::byte> at(Offset position, Count bytes);
+  /// Returns at least `bytes` bytes at a position, with all that is in memory after them.
+  std::span<const std::byte> from(Offset position, Count bytes);
+
+ private:
+  ByteFile& file_;
+  Share share_;
+  Count least_;
+  Offset end_, begin_ = 0;  ///< of the log; of the bytes in memory
+  std::vector<std::byte> bytes_;
+};
 
 /// An entry that a walk has found whole.
 struct FoundEntry {

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <functional>
 
 #include "base/error.h"
+#include "store/journal_testing.h"
 
 namespace forebay::journal {
 namespace journal_test {
@@ -149,6 +151,71 @@ TEST(LogIdentification, belongs_to_one_log) {
   other = header;
   other.rank = 6;
   EXPECT_TRUE(refuses([&] { check_identification(good, other); }));
+}
+
+/// Adds an entry of that kind, of 56 bytes, with three bytes of data.
+std::uint64_t add(Writer& writer, std::uint8_t kind) {
+  const std::array<std::uint64_t, 3> body{kind, 0, kind};
+  static const std::array<char, 3> text{'a', 'b', 'c'};
+  const iovec data{const_cast<char*>(text.data()), text.size()};
+  return writer.add({&data, 1}, [&](const Data& place, std::uint64_t sequence,
+                                    std::uint64_t its_session, Bytes& out, std::uint32_t failed) {
+    EXPECT_EQ(place.bytes, 3);
+    const auto entry = append_entry({sequence, failed, kind, 7}, sizeof body, out);
+    std::memcpy(entry.data() + least_entry, body.data(), sizeof body);
+    seal_entry(entry, its_session);
+  });
+}
+
+/// Notes the kinds of entries, and 0 for missing ones.
+struct Kinds : Visitor {
+  std::vector<int> seen;
+  void visit(const FoundEntry& entry, Window&, Scan& scan) override {
+    EXPECT_EQ(entry.front.flags, 7);
+    EXPECT_EQ(std::ssize(entry.bytes), entry.front.length);
+    seen.push_back(entry.front.kind);
+    ++scan.writes;
+  }
+  void miss() override { seen.push_back(0); }
+};
+
+TEST(Journal, entries_of_any_kind_are_walked_until_their_mark_is_dropped) {
+  const TestJournal<> log;
+  const auto writer = log.writer();
+  EXPECT_EQ(add(*writer, 1), 0U);
+  EXPECT_EQ(add(*writer, 200), 1U);
+  EXPECT_TRUE(writer->has_added());
+  EXPECT_EQ(code_of([&] { writer->mark(); }), Errc::einternal);
+  writer->commit();
+  const Mark mark = writer->mark();
+  add(*writer, 3);
+  writer->commit();
+  add(*writer, 4);
+  writer->forget();
+  Kinds all, rest;
+  const Scan scan = log.reader()->walk(all);
+  EXPECT_EQ(all.seen, (std::vector<int>{1, 200, 3}));
+  EXPECT_EQ(scan.writes, 3);
+  EXPECT_EQ(scan.end, std::ssize(log.records->bytes));
+  EXPECT_FALSE(scan.torn);
+  writer->drop(mark, writer->state());
+  log.reader()->walk(rest);
+  EXPECT_EQ(rest.seen, (std::vector<int>{3}));
+}
+
+TEST(Journal, damage_before_whole_entries_is_told_and_a_torn_end_is_none) {
+  const TestJournal<> log;
+  const auto writer = log.writer();
+  for (const int kind : {1, 2, 3, 4}) add(*writer, static_cast<std::uint8_t>(kind));
+  writer->commit();
+  log.records->flip(header_bytes + 56 + 40, 1);
+  log.records->bytes.pop_back();
+  Kinds kinds;
+  const Scan scan = log.reader()->walk(kinds);
+  EXPECT_EQ(kinds.seen, (std::vector<int>{1, 0, 3}));
+  EXPECT_EQ(scan.damage.size(), 1U);
+  EXPECT_EQ(scan.end, header_bytes + 3 * 56);
+  EXPECT_TRUE(scan.torn);
 }
 
 }  // namespace journal_test

@@ -1,11 +1,15 @@
-#include "store/journal_walk.h"
-
+// The walk over the entries of a journal.
+//
+// The log ends where the entry with the next sequence number is missing. Before the walk accepts
+// this end, it searches the rest of the file. A later whole entry of the same log proves damage, if
+// there was room before it for the missing entries.
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
 #include "store/journal_places.h"
+#include "store/journal_reader.h"
 
 namespace forebay::journal {
 namespace {
@@ -22,34 +26,32 @@ bool begins_zero(std::span<const std::byte> bytes) {
   return (words[0] | words[1]) == 0;
 }
 
-}  // namespace
+class Walk {
+ public:
+  Walk(ByteFile& records, const Header& header, const State& state, Visitor& visitor);
+  Scan run(bool everything);
 
-// -- Window ---------------------------------------------------------------------------------------
+ private:
+  void begin(bool everything);
+  bool next_is_whole();
+  bool has_whole(Offset position, const Beginning& begins);
+  std::optional<FoundEntry> find_later();
+  void report_gap(const FoundEntry& found);
 
-Window::Window(ByteFile& file, const Header& header, Count least)
-    : file_(file),
-      share_(header.share),
-      least_(least),
-      end_(bytes_within(file.size(), share_, share_.record_block)) {}
-
-std::span<const std::byte> Window::from(Offset position, Count bytes) {
-  if (position < begin_ || position + bytes > begin_ + std::ssize(bytes_)) {
-    const Count want = std::min(std::max(bytes, least_), end_ - position);
-    if (static_cast<std::size_t>(2 * want) < bytes_.capacity()) bytes_ = {};
-    bytes_.resize(static_cast<std::size_t>(want));
-    begin_ = position;
-    bytes_.resize(read_log(file_, position, bytes_, share_, share_.record_block));
-    if (std::ssize(bytes_) < bytes)
-      throw Error(Errc::eread, path() + ": it became shorter while it was read");
-  }
-  return std::span<const std::byte>(bytes_).subspan(static_cast<std::size_t>(position - begin_));
-}
-
-std::span<const std::byte> Window::at(Offset position, Count bytes) {
-  return from(position, bytes).first(static_cast<std::size_t>(bytes));
-}
-
-// -- Walk -----------------------------------------------------------------------------------------
+  Window window_;
+  std::uint64_t session_;
+  State state_;
+  Visitor& visitor_;
+  Scan scan_;
+  Offset position_ = header_bytes;  ///< of the next expected entry
+  Beginning entry_;                 ///< of the entry at position_, if it is whole
+  std::uint64_t expected_ = 0;      ///< sequence number
+  std::uint32_t failed_ = 0;        ///< of the previous entry
+  /// The number of bytes that checksums may still fail on. Entries that do not overlap never use it
+  /// up.
+  Count budget_;
+  bool gave_up_ = false;
+};
 
 Walk::Walk(ByteFile& records, const Header& header, const State& state, Visitor& visitor)
     : window_(records, header, window_bytes),
@@ -174,6 +176,37 @@ void Walk::report_gap(const FoundEntry& found) {
                               : std::to_string(missing) + " entries, " + std::to_string(expected_) +
                                     " to " + std::to_string(found.front.sequence - 1) + ", are") +
                          " missing");
+}
+
+}  // namespace
+
+Scan Reader::walk(Visitor& visitor, bool everything) {
+  return Walk(*records_, header_, state_, visitor).run(everything);
+}
+
+// -- Window ---------------------------------------------------------------------------------------
+
+Window::Window(ByteFile& file, const Header& header, Count least)
+    : file_(file),
+      share_(header.share),
+      least_(least),
+      end_(bytes_within(file.size(), share_, share_.record_block)) {}
+
+std::span<const std::byte> Window::from(Offset position, Count bytes) {
+  if (position < begin_ || position + bytes > begin_ + std::ssize(bytes_)) {
+    const Count want = std::min(std::max(bytes, least_), end_ - position);
+    if (static_cast<std::size_t>(2 * want) < bytes_.capacity()) bytes_ = {};
+    bytes_.resize(static_cast<std::size_t>(want));
+    begin_ = position;
+    bytes_.resize(read_log(file_, position, bytes_, share_, share_.record_block));
+    if (std::ssize(bytes_) < bytes)
+      throw Error(Errc::eread, path() + ": it became shorter while it was read");
+  }
+  return std::span<const std::byte>(bytes_).subspan(static_cast<std::size_t>(position - begin_));
+}
+
+std::span<const std::byte> Window::at(Offset position, Count bytes) {
+  return from(position, bytes).first(static_cast<std::size_t>(bytes));
 }
 
 }  // namespace forebay::journal

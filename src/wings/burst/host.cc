@@ -6,6 +6,7 @@
 #include "burst/burst.h"
 #include "burst/fingerprint.h"
 #include "comm/agree.h"
+#include "stage/recovery.h"
 #include "storage/file.h"
 #include "store/journal_files.h"
 #include "store/staging_control.h"
@@ -208,6 +209,9 @@ extern const StageEntry burst_stage{{"burst",
                                      20, burst::keys, burst::staged},
                                     burst::make,
                                     true,
-                                    true};
+                                    true,
+                                    false,
+                                    false,
+                                    Leftovers{has_leftover_logs, meet_leftover_logs}};
 
 }  // namespace forebay

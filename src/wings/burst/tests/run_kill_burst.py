@@ -34,7 +34,7 @@ import killing
 STEPS = 250         # a cycle writes at most so many
 CYCLES_A_FILE = 10  # a value tells the cycle that it is of
 MOST = 10  # times --kills
-HEADER, DATA_BEGIN, BLOCK, DATA_BLOCK = 8192, 4096, 64 << 10, 1 << 20  # src/wings/burst/format/staging_record.h
+HEADER, DATA_BEGIN, BLOCK, DATA_BLOCK = 8192, 4096, 64 << 10, 1 << 20  # src/core/store/journal.h
 BUFFER = "nc_burst_buf_flush_buffer_size=1MiB"
 MODES = {
     "process": [BUFFER],
