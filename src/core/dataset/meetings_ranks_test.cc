@@ -14,7 +14,7 @@
 #include "comm/thread_ranks.h"
 #include "dataset/decompositions.h"
 #include "dataset/opening.h"
-#include "method/part.h"
+#include "method/parts_testing.h"
 #include "storage/store_times.h"
 
 namespace forebay {
@@ -398,7 +398,7 @@ OfAFile meetings_of_a_decomposed_file(bool by_map, int& write) {
 // known, their commit and its state; the header. A commit adds two steps to a write. Before the end
 // all ranks say that nothing is left to do.
 TEST(MeetingsOfAFile, are_few_with_decomposed_variables) {
-  if (!find_part(PartKind::layout, "decomposed")) GTEST_SKIP() << "it is of a wing";
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   int write = 0;
   OfAFile file = meetings_of_a_decomposed_file(false, write);
   EXPECT_EQ(file.enddef, 3);
@@ -638,7 +638,7 @@ TEST(StripesOfANewFile, bound_its_windows) {
 // Ranks send their patterns to the leader of a group in one call or, if these are too large for all
 // ranks, in messages. Without them nobody else finds the values.
 TEST(PatternsOfACall, reach_the_leader_however_they_go) {
-  if (!find_part(PartKind::layout, "decomposed")) GTEST_SKIP() << "it is of a wing";
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   const std::string path = ::testing::TempDir() + "/forebay_patterns.nc";
   constexpr Count each = 64;
   for (const char* memory : {"64MiB", "4KiB"}) {
@@ -691,7 +691,7 @@ TEST(PatternsOfACall, reach_the_leader_however_they_go) {
 
 // Not even a check for a newer commit.
 TEST(ReadsOfNothing, read_nothing) {
-  if (!find_part(PartKind::layout, "decomposed")) GTEST_SKIP() << "it is of a wing";
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   const std::string path = ::testing::TempDir() + "/forebay_reads_of_nothing.nc";
   const Comm alone;
   std::vector<std::int32_t> values(rows, 7), found;

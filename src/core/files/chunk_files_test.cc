@@ -24,7 +24,7 @@
 #include "format/chunk_schema.h"
 #include "format/classic_header.h"
 #include "format/data_file_front.h"
-#include "method/part.h"
+#include "method/parts_testing.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -470,7 +470,7 @@ TEST_F(ChunkFilesTest, failures_of_closing_are_told_with_the_file) {
 }
 
 TEST_F(ChunkFilesTest, failures_of_closing_files_of_decomposed_variables_are_told_too) {
-  if (!find_part(PartKind::layout, "decomposed")) GTEST_SKIP() << "it is of a wing";
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   fs::remove_all(path_);
   for (const auto& [plan, name] : {std::pair{"close:call=1", "/0"}, {"close:call=2", "/state"}}) {
     auto ds = Dataset::create(Comm(), path_, 5, false,

@@ -12,7 +12,7 @@
 #include "dataset/decompositions.h"
 #include "dataset/probe.h"
 #include "files/classic_file.h"
-#include "method/part.h"
+#include "method/parts_testing.h"
 #include "tools/application.h"
 #include "tools/commands.h"
 
@@ -121,7 +121,7 @@ TEST_F(CheckCommandTest, a_good_file_is_ok) {
 }
 
 TEST_F(CheckCommandTest, what_is_verified_of_decomposed_variables_is_said) {
-  if (!find_part(PartKind::layout, "decomposed")) GTEST_SKIP() << "it is of a wing";
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   const std::string path = path_ + ".slabs";
   auto ds = Dataset::create(Comm(), path, 5, false, {{"layout", "decomposed"}});
   const DimId x = ds->def_dim("x", 2000);

@@ -18,7 +18,7 @@
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
 #include "layout/classic_part.h"
-#include "method/part.h"
+#include "method/parts_testing.h"
 
 namespace forebay {
 namespace patches_ranks_test {
@@ -228,7 +228,7 @@ TEST(Patches, keep_their_bound_however_often_parts_are_put) {
                               static_cast<double>((k * 7 + j * 13 + l * 29) % 11) * 0.03);
   };
   for (const char* stage : {"direct", "memory", "burst"}) {
-    if (!find_part(PartKind::stage, stage)) continue;
+    if (!is_built(std::string("stage=") + stage)) continue;
     const std::string path = path_of("planes");
     auto chosen = hints("zfp:accuracy=0.01", "level");
     chosen["patch_edge"] = "16";
@@ -400,7 +400,7 @@ TEST(Patches, a_page_whose_entries_have_all_gone_is_none) {
 
 // Staged writes select elements of the variable, not of a coarser level.
 TEST(Patches, levels_are_those_of_the_file_while_writes_are_staged) {
-  if (!find_part(PartKind::stage, "burst")) GTEST_SKIP() << "it is of a wing";
+  if (!is_built("stage=burst")) GTEST_SKIP() << "it is of a wing";
   const std::string path = path_of("staged");
   HintMap chosen = hints("shuffle,zstd:1", "level");
   chosen.insert({{"stage", "burst"}, {"nc_burst_buf_dirname", ::testing::TempDir()}});

@@ -17,8 +17,13 @@
 namespace forebay {
 namespace {
 
-constexpr const char* check_advice =
-    "variables that are not chunked can be read; forebay check FILE tells more";
+chunked::ReadBytes bytes_by(const ReadInto& read) {
+  return [&read](Offset offset, Count bytes) {
+    std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+    read(offset, out);
+    return out;
+  };
+}
 
 /// Measures which part of the heap a state uses, as far as it lies within the file.
 void measure(ChunkIndex& index, const chunked::LoadedIndex& loaded, Offset file_size) {
@@ -48,18 +53,16 @@ void measure(ChunkIndex& index, const chunked::LoadedIndex& loaded, Offset file_
   facts.free_bytes = FileSpace(heap, std::move(used)).free_bytes();
 }
 
-/// Also for an index that turns out to be damaged, since some of its chunks may be good.
-Offset newest_shift(std::span<const RootSlot> slots) {
+}  // namespace
+
+const RootSlot* newest_of(std::span<const RootSlot> slots, bool synced) {
   const RootSlot* newest = nullptr;
-  for (const RootSlot& s : slots) {
-    if (s.state == RootSlot::State::valid &&
+  for (const RootSlot& s : slots)
+    if (s.state == RootSlot::State::valid && (!synced || s.root.synced) &&
         (newest == nullptr || s.root.generation > newest->root.generation))
       newest = &s;
-  }
-  return newest == nullptr ? 0 : newest->root.shift;
+  return newest;
 }
-
-}  // namespace
 
 std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset file_size) {
   std::vector<RootSlot> found(chunked::slots);
@@ -99,18 +102,9 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
   index.tables.resize(variables);
   index.facts.damage = attempt_to([&] {
     index.facts.slots = read_root_slots(read, root, file_size);
-    index.shift = newest_shift(index.facts.slots);
-    if (root > file_size - chunked::slots * chunked::slot_bytes)
-      throw Error(Errc::enotnc, "chunk index damaged: the file ends before it", check_advice);
-    const chunked::ReadBytes checked = [&](Offset offset, Count bytes) {
-      if (!chunked::lies_within(offset, bytes, file_size))
-        throw Error(Errc::enotnc, "chunk index damaged: a part of it lies outside the file",
-                    check_advice);
-      std::vector<std::byte> out(static_cast<std::size_t>(bytes));
-      read(offset, out);
-      return out;
-    };
-    const auto loaded = chunked::read_index(checked, root, file_size, state);
+    // Also if the index turns out to be damaged, since some of its chunks may be good.
+    if (const RootSlot* newest = newest_of(index.facts.slots)) index.shift = newest->root.shift;
+    const auto loaded = chunked::read_index(bytes_by(read), root, file_size, state);
     chunked::check_records(loaded.directory.numrecs, schema);
     index.tables = chunked::tables_of(loaded, schema);
     index.numrecs = loaded.directory.numrecs;
@@ -193,6 +187,13 @@ FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadI
     });
     if (its.refused) its.codings.clear();
   }
+}
+
+std::optional<std::vector<chunked::ChunkTable>> FileChunks::tables_below(
+    const chunked::Root& root, const std::function<void(const chunked::IndexFault&)>& tell) const {
+  const auto index = chunked::read_undamaged(bytes_by(read_), root, file_size_, schema_, tell);
+  if (!index) return std::nullopt;
+  return chunked::tables_of(*index, schema_);
 }
 
 bool FileChunks::changed() const {

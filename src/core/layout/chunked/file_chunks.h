@@ -63,6 +63,9 @@ struct ChunkIndex {
 /// errors of `read`.
 std::vector<RootSlot> read_root_slots(const ReadInto& read, Offset root, Offset file_size);
 
+/// Returns the valid slot of the newest state, or of the newest synced one; null: there is none.
+const RootSlot* newest_of(std::span<const RootSlot> slots, bool synced = false);
+
 /// Loads the newest published state, or the newest synced one (chunked::read_index). Damage is kept
 /// in facts.damage and never throws.
 ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
@@ -119,9 +122,10 @@ class FileChunks final : public VariableReader {
   const IndexFacts& index() const { return index_.facts; }
   /// The origin of offsets in entries.
   Offset shift() const { return index_.shift; }
-  /// Bytes and size of the file that holds the index.
-  void read_raw(Offset offset, std::span<std::byte> out) const { read_(offset, out); }
-  Offset file_size() const { return file_size_; }
+  /// Returns the tables of the index below a root, as far as they are undamaged; nothing if its
+  /// directory cannot be read. Calls tell() for each fault.
+  std::optional<std::vector<chunked::ChunkTable>> tables_below(
+      const chunked::Root& root, const std::function<void(const chunked::IndexFault&)>& tell) const;
   /// Returns the bytes of chunks in each data file, by number, empty files included; nothing if
   /// chunks are not in data files.
   std::map<std::uint32_t, Count> bytes_of_files() const;

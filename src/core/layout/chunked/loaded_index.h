@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "array/schema.h"
@@ -33,6 +35,20 @@ using ReadBytes = std::function<std::vector<std::byte>(Offset offset, Count byte
 /// twice, and one whole copy is enough; two damaged ones are an error. A complete root that refers
 /// to damaged data is an error; no older state is then used. Errc::enotnc.
 LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state);
+
+/// Damage below a root: of the directory with its journal, or of a page.
+struct IndexFault {
+  const Directory::Item* item = nullptr;  ///< of the variable whose page it is; null: the directory
+  std::size_t page = 0;
+  std::string problem;  ///< follows the name of what is damaged: ": it lies outside the file"
+};
+
+/// Local. Reads what a root refers to, as far as it is undamaged, and calls tell() for each fault;
+/// damaged pages are then absent. Returns nothing if the directory cannot be read. A variable that
+/// is not chunked in `schema` is a fault of the directory.
+std::optional<LoadedIndex> read_undamaged(const ReadBytes& read, const Root& root, Offset file_size,
+                                          const Schema& schema,
+                                          const std::function<void(const IndexFault&)>& tell);
 
 /// The tables of a loaded index, one for each variable. A variable gets a fault if header and index
 /// contradict each other.

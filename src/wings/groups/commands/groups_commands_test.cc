@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "groups/records/group_file.h"
-#include "method/part.h"
+#include "method/parts_testing.h"
 #include "tools/application.h"
 #include "tools/commands.h"
 
@@ -116,7 +116,7 @@ TEST_F(GroupsCommandsTest, converting_tells_of_blocks_that_overlap_and_of_holes)
 }
 
 TEST_F(GroupsCommandsTest, steps_that_wait_in_logs_are_told) {
-  if (!find_part(PartKind::stage, "burst")) GTEST_SKIP() << "it is of another wing";
+  if (!is_built("stage=burst")) GTEST_SKIP() << "it is of another wing";
   fs::create_directory(at("logs"));
   write_group(at("a.bp"), "stage=burst;nc_burst_buf_dirname=" + at("logs"), false);
   for (const char* const command : {"ls", "info", "check", "dump"})
