@@ -4,6 +4,9 @@
 
 include_guard(GLOBAL)
 
+if(FOREBAY_WINGS STREQUAL "all")  # those of the sources, also where the build tree is older than one of them
+  set(FOREBAY_WINGS ${FOREBAY_ALL_WINGS})
+endif()
 foreach(wing IN LISTS FOREBAY_WINGS)
   if(NOT wing IN_LIST FOREBAY_ALL_WINGS)
     list(JOIN FOREBAY_ALL_WINGS ", " all)
