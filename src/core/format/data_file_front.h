@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 #include "store/slots.h"
 
 namespace forebay::data_files {
