@@ -66,7 +66,7 @@ class Writer {
   /// `added`: to a bundle, which may close it.
   Writer(std::unique_ptr<Dataset> dataset, bool added)
       : dataset_(std::move(dataset)),
-        mutex_(added || is_member(*dataset_) ? members_mutex() : own_mutex_) {
+        mutex_(added || is_bundled(*dataset_) ? members_mutex() : own_mutex_) {
     if (!is_member()) return;
     const std::lock_guard lock(mutex_);
     members().push_back(this);

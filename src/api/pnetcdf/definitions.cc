@@ -201,7 +201,7 @@ int ncmpi_def_decom_var(int ncid, const char* name, nc_type xtype, int ndims, co
     Dataset& ds = dataset(ncid);
     check_call(ds, "def_decom_var", [&]() -> SharedArguments {
       SharedArguments arguments = check_variable_arguments(ds, name, xtype, ndims, dimidsp);
-      static_cast<void>(ds.schema().decomposition(decomid));
+      static_cast<void>(decomposition_in(ds.schema(), decomid));
       arguments.emplace_back(Errc::emultidefine_fnc_args, decomid);
       return arguments;
     });

@@ -10,6 +10,7 @@
 #include "array/names.h"
 #include "comm/mpi.h"
 #include "dataset/dataset.h"
+#include "dataset/decompositions.h"
 #include "dataset/file_sharing.h"
 #include "dataset/probe.h"
 
@@ -202,7 +203,7 @@ int ncmpi_inq_decom(int ncid, int decomid, int* ndimsp, int* dimidsp, int* nrank
                     MPI_Offset* nelemsp) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    const Decomposition& map = ds.schema().decomposition(decomid);
+    const Decomposition& map = decomposition_in(ds.schema(), decomid);
     give(ndimsp, map.dims().size());
     if (dimidsp != nullptr) std::copy(map.dims().begin(), map.dims().end(), dimidsp);
     give(nranksp, map.ranks());

@@ -105,12 +105,6 @@ const Dimension& Schema::dim(int id) const {
   return dims[static_cast<std::size_t>(id)];
 }
 
-const Decomposition& Schema::decomposition(int id) const {
-  if (id < 0 || id >= std::ssize(decompositions) || !decompositions[static_cast<std::size_t>(id)])
-    throw Error(Errc::einval, "there is no decomposition map " + std::to_string(id));
-  return *decompositions[static_cast<std::size_t>(id)];
-}
-
 int Schema::add_dim(Dimension dim) {
   const int id = static_cast<int>(dims.size());
   dim_index_.add(dim.name, id);

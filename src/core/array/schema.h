@@ -139,8 +139,6 @@ class Schema {
   std::optional<int> find_var(std::string_view name) const { return var_index_.find(name); }
   std::optional<int> record_dim() const;
   const Dimension& dim(int id) const;  ///< throws Errc::ebaddim for an unknown number
-  /// Throws Errc::einval for an unknown number, or for a map of which nothing is known.
-  const Decomposition& decomposition(int id) const;
   int add_dim(Dimension dim);
   int add_var(Variable var);  ///< derives the variable too; the caller has checked dimids
   void rename_dim(int id, std::string name);

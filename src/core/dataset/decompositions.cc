@@ -28,6 +28,13 @@ std::shared_ptr<const Decomposition> make_decomposition(const Dataset& file,
                                                std::move(shape), file.comm().size(), pieces);
 }
 
+const Decomposition& decomposition_in(const Schema& schema, int id) {
+  const auto& all = schema.decompositions;
+  if (id < 0 || id >= static_cast<int>(all.size()) || !all[static_cast<std::size_t>(id)])
+    throw Error(Errc::einval, "there is no decomposition map " + std::to_string(id));
+  return *all[static_cast<std::size_t>(id)];
+}
+
 const Decomposition& decomposition_of(Dataset& file, VarId id) {
   const Variable& var = file.variable(id);
   if (var.decomposition < 0)

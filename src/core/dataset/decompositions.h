@@ -16,6 +16,9 @@ std::shared_ptr<const Decomposition> make_decomposition(const Dataset& file,
                                                         std::span<const DimId> dims,
                                                         const VarnPieces& pieces);
 
+/// Local. Returns a map, perhaps without pieces. Errc::einval: there is no such map.
+const Decomposition& decomposition_in(const Schema& schema, int id);
+
 /// Local. Returns the map by which a variable was defined, with this rank's pieces
 /// (Dataset::own_decomposition). Errc::einval: it was not defined by one.
 const Decomposition& decomposition_of(Dataset& file, VarId var);

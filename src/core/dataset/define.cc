@@ -6,6 +6,7 @@
 #include "array/convert.h"
 #include "array/names.h"
 #include "dataset/dataset.h"
+#include "dataset/decompositions.h"
 #include "method/part.h"
 
 namespace forebay {
@@ -139,7 +140,7 @@ void note_other_layout(Method& method, const std::string& variable) {
 VarId Dataset::def_var_by(const std::string& name, Type type, std::span<const DimId> leading,
                           int map) {
   std::vector<DimId> dims(leading.begin(), leading.end());
-  const auto& last = schema_.decomposition(map).dims();
+  const auto& last = decomposition_in(schema_, map).dims();
   dims.insert(dims.end(), last.begin(), last.end());
   const VarId id = def_var(name, type, dims);
   schema_.vars[static_cast<std::size_t>(id)].decomposition = map;
@@ -149,21 +150,21 @@ VarId Dataset::def_var_by(const std::string& name, Type type, std::span<const Di
 
 const Decomposition& Dataset::own_decomposition(int id) {
   const std::string name = "decomposition map " + std::to_string(id);
-  const int ranks = schema_.decomposition(id).ranks();
+  const int ranks = decomposition_in(schema_, id).ranks();
   if (ranks != comm_.size())
     throw Error(Errc::einval,
                 name + " was defined by " + std::to_string(ranks) + " ranks, not by " +
                     std::to_string(comm_.size()),
                 "use get_vara and the like, which any number of ranks may call");
-  if (!schema_.decomposition(id).has_pieces())
+  if (!decomposition_in(schema_, id).has_pieces())
     if (auto stored = container_->stored_decomposition(id))
       schema_.decompositions[static_cast<std::size_t>(id)] = std::move(stored);
-  if (!schema_.decomposition(id).has_pieces())
+  if (!decomposition_in(schema_, id).has_pieces())
     throw Error(Errc::einval,
                 "the file does not tell the pieces of " + name +
                     ": some rank had them in another order than the array's",
                 "use get_varn, or get_vara and the like");
-  return schema_.decomposition(id);
+  return decomposition_in(schema_, id);
 }
 
 void Dataset::rename_dim(DimId id, const std::string& name) {

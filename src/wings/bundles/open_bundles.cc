@@ -190,7 +190,7 @@ class BundleEntrance::Intent {
       facts_ = {1, !is_alike(bundle->comm(), comm), bundle->id(), -bundle->id(), 0, least, least};
     look(dataset.path(), comm.is_root());
     // A second collective step per file would take a tenth of a step of many small files.
-    if (bundle == nullptr || is_member(dataset)) return facts_;
+    if (bundle == nullptr || is_bundled(dataset)) return facts_;
     joining = bundle->prepare(dataset);
     facts_[7] = joining.file.weak;
     return facts_;
@@ -421,7 +421,7 @@ void abort_file(std::unique_ptr<Dataset> dataset) {
   });
 }
 
-bool is_member(const Dataset& dataset) { return stage_of(dataset) != nullptr; }
+bool is_bundled(const Dataset& dataset) { return stage_of(dataset) != nullptr; }
 
 bool any_bundles() { return how_many > 0; }
 

@@ -45,7 +45,7 @@ void close_file(std::unique_ptr<Dataset> dataset);
 void abort_file(std::unique_ptr<Dataset> dataset);
 
 /// Local. Returns whether the file is a member of a bundle.
-bool is_member(const Dataset& dataset);
+bool is_bundled(const Dataset& dataset);
 /// Local. Returns whether this process has a bundle. Any thread may call.
 bool any_bundles();
 
