@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <set>
@@ -21,6 +22,7 @@
 #include "groups/process_group/index_recovery.h"
 #include "groups/process_group/index_walk.h"
 #include "groups/process_group/step_log.h"
+#include "stage/session_recovery.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -277,12 +279,18 @@ void StepRecovery::show_steps(const std::string& directory, const LoggedRecords&
   index.close();
 }
 
+/// Only directories have steps in logs.
+bool has_logged_steps(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::is_directory(path, none) && process_group::has_bp_files(path);
+}
+
 std::unique_ptr<SessionRecovery> make_step_recovery(SessionSite site) {
   return std::make_unique<StepRecovery>(std::move(site));
 }
 
 }  // namespace
 
-extern const ReplayEntry step_replay{process_group::has_bp_files, make_step_recovery};
+extern const ReplayEntry step_replay{has_logged_steps, make_step_recovery};
 
 }  // namespace forebay
