@@ -123,20 +123,9 @@ constexpr Count cheap_index = 1024;
 using Used = std::map<std::uint32_t, std::vector<FileSpace::Range>>;
 
 void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables, Used& used) {
-  const auto add = [&](Offset offset, Count bytes, std::uint32_t file = 0) {
+  each_place(index, tables, [&](Offset offset, Count bytes, std::uint32_t file) {
     used[file].push_back({offset, offset + bytes});
-  };
-  const auto add_block = [&](const BlockRef& ref) {
-    if (ref.offset >= 0) add(ref.offset, ref.bytes);
-  };
-  add_block(index.root.directory);
-  add_block(index.root.journal);
-  for (const ChunkTable& table : tables) {
-    for (const auto& page : table.pages()) {
-      if (page) add_block(page->place);
-    }
-    table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes, e.file); });
-  }
+  });
 }
 
 void send(const Comm& comm, LoadedIndex& index) {

@@ -29,26 +29,15 @@ chunked::ReadBytes bytes_by(const ReadInto& read) {
 void measure(ChunkIndex& index, const chunked::LoadedIndex& loaded, Offset file_size) {
   std::vector<FileSpace::Range> used;
   IndexFacts& facts = index.facts;
-  const auto add = [&](Offset offset, Count bytes) {
-    if (!chunked::lies_within(offset, bytes, file_size - index.shift)) return;
-    used.push_back({offset, offset + bytes});
-    facts.end = std::max(facts.end, offset + bytes + index.shift);
-  };
   facts.end = facts.root + chunked::slots * chunked::slot_bytes;
   const Offset heap = facts.end - index.shift;
-  facts.index_bytes = loaded.root.directory.bytes + loaded.root.journal.bytes;
-  add(loaded.root.directory.offset, loaded.root.directory.bytes);
-  add(loaded.root.journal.offset, loaded.root.journal.bytes);
-  for (const chunked::ChunkTable& table : index.tables) {
-    for (const auto& page : table.pages()) {
-      if (!page) continue;
-      facts.index_bytes += page->place.bytes;
-      add(page->place.offset, page->place.bytes);
-    }
-    table.for_each([&](Count, const chunked::Entry& e) {
-      if (e.file == 0) add(e.offset, e.bytes);
-    });
-  }
+  facts.index_bytes =
+      loaded.root.directory.bytes + loaded.root.journal.bytes + std::ssize(loaded.pages);
+  chunked::each_place(loaded, index.tables, [&](Offset offset, Count bytes, std::uint32_t file) {
+    if (file != 0 || !chunked::lies_within(offset, bytes, file_size - index.shift)) return;
+    used.push_back({offset, offset + bytes});
+    facts.end = std::max(facts.end, offset + bytes + index.shift);
+  });
   std::erase_if(used, [&](const FileSpace::Range& r) { return r.end <= heap; });
   facts.free_bytes = FileSpace(heap, std::move(used)).free_bytes();
 }

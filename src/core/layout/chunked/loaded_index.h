@@ -54,6 +54,22 @@ std::optional<LoadedIndex> read_undamaged(const ReadBytes& read, const Root& roo
 /// contradict each other.
 std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema);
 
+/// Calls f(offset, bytes, file) for each block of the index and each chunk. `file` is as in
+/// entries.
+template <typename F>
+void each_place(const LoadedIndex& index, const std::vector<ChunkTable>& tables, F&& f) {
+  const auto block = [&](const BlockRef& ref) {
+    if (ref.offset >= 0) f(ref.offset, ref.bytes, 0);
+  };
+  block(index.root.directory);
+  block(index.root.journal);
+  for (const ChunkTable& table : tables) {
+    for (const auto& page : table.pages())
+      if (page) block(page->place);
+    table.for_each([&](Count, const Entry& e) { f(e.offset, e.bytes, e.file); });
+  }
+}
+
 /// Errc::enotnc if variables other than chunked ones cannot have as many records as the index
 /// states.
 void check_records(Count numrecs, const Schema& schema);
