@@ -244,7 +244,7 @@ void check(const Variable& variable, const Shape& at) {
                     " dimensions, BP files have room for 255",
                 "use fewer dimensions");
   }
-  if (std::find(at.shape.begin(), at.shape.end(), 0) != at.shape.end()) return;
+  if (any_zero(at.shape)) return;
   Count bytes = std::max<Count>(size_of(variable.type), 1);
   for (const Count extent : at.shape)
     if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes))
@@ -547,13 +547,12 @@ void append_attribute(Bytes& out, const Attribute& attribute, std::uint32_t memb
 
 // ---- BP3
 
-std::array<std::byte, whole_footer_bytes> print_footer(Offset groups, Offset variables,
-                                                       Offset attributes) {
+std::array<std::byte, whole_footer_bytes> print_footer(const StepRecord& index) {
   constexpr std::size_t digits_at = 24, places_at = 28, order_at = 52, flags_at = 54;
   std::array<std::byte, whole_footer_bytes> footer{};
   std::memcpy(footer.data(), own_footer_tag.data(), own_footer_tag.size());
   std::memcpy(footer.data() + digits_at, version_digits.data(), version_digits.size());
-  const std::array<Offset, 3> places{groups, variables, attributes};
+  const std::array<Offset, 3> places{index.groups, index.variables, index.attributes};
   std::memcpy(footer.data() + places_at, places.data(), sizeof places);
   footer[order_at] = std::byte{std::endian::native == std::endian::big};
   footer[flags_at] = std::byte{0};      // no subfiles
