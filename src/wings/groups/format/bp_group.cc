@@ -14,7 +14,7 @@ namespace {
 
 void expect(Cursor& from, std::string_view tag) {
   const auto bytes = from.take(tag.size());
-  if (!std::equal(bytes.begin(), bytes.end(), std::as_bytes(std::span(tag)).begin()))
+  if (!std::ranges::equal(bytes, std::as_bytes(std::span(tag))))
     damaged("there is no " + std::string(tag));
 }
 

@@ -51,7 +51,7 @@ Shape shape_of(Shape&& from) {
     at.shape = from.shape;
     return at;
   }
-  const auto joints = std::count(from.shape.begin(), from.shape.end(), joined);
+  const auto joints = std::ranges::count(from.shape, joined);
   at.count = std::move(from.count);
   if (!all_zero(from.shape) || !all_zero(from.start)) {
     at.shape = std::move(from.shape);
@@ -70,8 +70,7 @@ Shape shape_of(Shape&& from) {
 
 Count bytes_of(Type type, const Shape& at) {
   Count bytes = size_of(type);
-  for (const Count n : at.count)
-    if (__builtin_mul_overflow(bytes, n, &bytes)) damaged("a block of more than 2^63 bytes");
+  if (!multiply_all(at.count, bytes)) damaged("a block of more than 2^63 bytes");
   return bytes;
 }
 
@@ -372,7 +371,7 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
   block.at = shape_of(std::move(extents));
   if (origin_.column_major)
     for (auto* list : {&block.at.shape, &block.at.start, &block.at.count})
-      std::reverse(list->begin(), list->end());
+      std::ranges::reverse(*list);
   check(block);
 }
 

@@ -149,9 +149,8 @@ bool is_identifier(std::string_view text) {
   const auto begins = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
-  return !text.empty() && begins(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
-    return begins(c) || (c >= '0' && c <= '9');
-  });
+  return !text.empty() && begins(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return begins(c) || (c >= '0' && c <= '9'); });
 }
 
 std::string in_comment(std::string text) {

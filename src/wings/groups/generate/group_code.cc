@@ -23,8 +23,8 @@ bool is_scalar(const GroupVariable& v) { return v.dimensions.empty(); }
 
 // Generated lines cannot contain control characters.
 void refuse_control_characters(const std::string& text, const std::string& what) {
-  if (std::all_of(text.begin(), text.end(),
-                  [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; }))
+  if (std::ranges::all_of(
+          text, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; }))
     return;
   throw Error(Errc::einval, what + " has a control character: " + printable(text),
               "code cannot be generated for it; take it out");
@@ -73,9 +73,8 @@ class Generator {
   }
 
   std::string read() {
-    const bool sums =
-        std::any_of(group_.variables.begin(), group_.variables.end(),
-                    [](const GroupVariable& v) { return !v.is_histogram && is_summed(v); });
+    const bool sums = std::ranges::any_of(
+        group_.variables, [](const GroupVariable& v) { return !v.is_histogram && is_summed(v); });
     std::vector<std::string> needs{declared_.file + "that is open for reading",
                                    declared_.step + "of the file, from 0", status()};
     if (sums) needs.push_back(declared_.comm);
@@ -179,8 +178,8 @@ class Generator {
       box.summed = v.joined ? static_cast<std::size_t>(*v.joined) : slowest;
     }
     if (group_.column_major != speech_->has_c_order()) return box;
-    std::reverse(box.start.begin(), box.start.end());
-    std::reverse(box.count.begin(), box.count.end());
+    std::ranges::reverse(box.start);
+    std::ranges::reverse(box.count);
     if (box.summed) box.summed = box.count.size() - 1 - *box.summed;
     return box;
   }

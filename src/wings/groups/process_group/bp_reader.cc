@@ -12,7 +12,6 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/joined_file.h"
-#include "base/raw_bytes.h"
 #include "comm/agree.h"
 #include "groups/format/bp_read.h"
 #include "groups/process_group/bp_scan.h"
@@ -295,8 +294,8 @@ std::string BpReader::data_path(std::uint32_t file) const {
 
 File& BpReader::data(std::uint32_t number) const {
   if (index_.container == Container::one_file) return *metadata_;
-  const auto found = std::find_if(open_.begin(), open_.end(),
-                                  [&](const auto& one) { return one.first == number; });
+  const auto found =
+      std::ranges::find_if(open_, [&](const auto& one) { return one.first == number; });
   if (found != open_.end()) {
     open_.splice(open_.begin(), open_, found);
   } else {
@@ -471,10 +470,9 @@ const StoredArray& BpReader::checked(std::size_t v, std::size_t step,
     fail(fault->code, variable.variable.name, fault->what,
          "forebay_inq_shape tells how many there are");
   Count wanted = bp::size_of(variable.variable.type);
-  for (const Count count : selection.count)
-    if (__builtin_mul_overflow(wanted, count, &wanted))
-      fail(Errc::eintoverflow, variable.variable.name, "the selection has more than 2^63 bytes",
-           "read it in parts");
+  if (!bp::multiply_all(selection.count, wanted))
+    fail(Errc::eintoverflow, variable.variable.name, "the selection has more than 2^63 bytes",
+         "read it in parts");
   return all;
 }
 
@@ -498,8 +496,7 @@ void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, 
   }
   if (!strided) return read_box(variable, all, selection.start, selection.count, out, fill);
   Count bytes = static_cast<Count>(size);
-  for (const Count e : extent)
-    if (__builtin_mul_overflow(bytes, e, &bytes)) bytes = box_bytes + 1;
+  if (!bp::multiply_all(extent, bytes)) bytes = box_bytes + 1;
   if (bytes > box_bytes && selection.elements() > 1) {
     const auto [first, second] = halves_of(selection);
     read(v, step, first, out, fill);

@@ -15,7 +15,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

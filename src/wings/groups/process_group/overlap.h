@@ -123,9 +123,7 @@ inline bool all_apart(const std::vector<Overlap>& parts) {
   }
   std::vector<const Overlap*> order, met;
   for (const Overlap& part : parts) order.push_back(&part);
-  std::sort(order.begin(), order.end(), [&](const Overlap* a, const Overlap* b) {
-    return a->in_box[along] < b->in_box[along];
-  });
+  std::ranges::sort(order, {}, [&](const Overlap* part) { return part->in_box[along]; });
   for (const Overlap* const part : order) {
     std::erase_if(met, [&](const Overlap* other) {
       return other->in_box[along] + other->count[along] <= part->in_box[along];
