@@ -7,10 +7,11 @@
     @c forebay_f(ARGS)     a function of C, `c_f` in Fortran, for a subroutine written by hand
     @ forebay_f(ARGS)      the same, and the subroutine forebay_f(ARGS, ierr) that calls it
 
-A function forebay_f_f, which only the module calls, is `c_f`, too. An argument is a kind and a name, as in `long& steps`. Kinds are int, long, double, address
-(a pointer), and text, whose subroutine takes characters. They are passed by value; `&` is set by the function. `int[2]`
-and `long[]` are arrays, which only functions for subroutines written by hand have, and `?` marks one that may be left
-out."""
+Functions called forebay_f_f, which only modules call, make the same names. An argument is a kind and a name, as in
+`long& steps`. Kinds are int, long, double, address (a pointer), text, whose subroutine takes characters, and data,
+which is an array of any type, and two arguments of C: its number of elements, and its address. They are passed by
+value; `&` is set by the function. `int[2]` and `long[]` are arrays, which only functions for subroutines written by
+hand have, and `?` marks one that may be left out."""
 
 import re
 import sys
@@ -39,8 +40,16 @@ def c_declaration(argument):
 
 
 def declaration(argument):
+    if argument["kind"] == "data":
+        how = "inout" if argument["out"] else "in"
+        return f"type(*), dimension(..), intent({how}), target, contiguous :: {argument['name']}"
     kind = {"int": "integer", "text": "character(*)"}.get(argument["kind"], TYPES[argument["kind"]])
     return f"{kind}, intent({'inout' if argument['out'] else 'in'}) :: {argument['name']}"
+
+
+def passed(argument):
+    forms = {"text": "to_c({0})", "data": "size({0}, kind=long), c_loc({0})"}
+    return forms.get(argument["kind"], "{0}").format(argument["name"])
 
 
 def interface_body(name, own_name, arguments):
@@ -50,10 +59,13 @@ def interface_body(name, own_name, arguments):
 
 
 def subroutine(name, own_name, arguments):
-    passed = [f"to_c({a['name']})" if a["kind"] == "text" else a["name"] for a in arguments]
     return [*statement(f"subroutine {name}({', '.join([a['name'] for a in arguments] + ['ierr'])})", 2),
             *(f"    {declaration(argument)}" for argument in arguments), "    integer, intent(out) :: ierr",
-            *statement(f"ierr = {own_name}({', '.join(passed)})", 4), "  end subroutine"]
+            *statement(f"ierr = {own_name}({', '.join(map(passed, arguments))})", 4), "  end subroutine"]
+
+
+def parsed(arguments):
+    return [ARGUMENT.fullmatch(argument) for argument in re.findall(r"[^,\s][^,]*", arguments)]
 
 
 def main():
@@ -62,10 +74,12 @@ def main():
 
     def expanded(found):
         by_hand, name, arguments = found.groups()
-        arguments = [ARGUMENT.fullmatch(argument) for argument in re.findall(r"[^,\s][^,]*", arguments)]
-        own_name = "c_" + re.sub("^forebay_(f_)?", "", name)
-        bodies.extend(interface_body(name, own_name, arguments))
-        return "" if by_hand else "\n".join(subroutine(name, own_name, arguments)) + "\n\n"
+        short_name = re.sub("^forebay_(f_)?", "", name)
+        of_c = re.sub(r"\bdata&? (\w+)", r"long elements, address \1", arguments)
+        bodies.extend(interface_body(name, "c_" + short_name, parsed(of_c)))
+        if by_hand:
+            return ""
+        return "\n".join(subroutine("forebay_" + short_name, "c_" + short_name, parsed(arguments))) + "\n\n"
 
     text = re.sub(r"^ *@(c?) (\w+)\(([^)]*)\)\n", expanded, template.read_text(), flags=re.MULTILINE)
     text = text.replace("    @interfaces", "\n".join(bodies))
