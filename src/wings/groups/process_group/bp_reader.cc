@@ -1,12 +1,9 @@
 #include "groups/process_group/bp_reader.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "base/attempt.h"
@@ -35,12 +32,8 @@ static_assert(entry_window >= bp::longest_first_block);
 constexpr Count block_memory = 512;
 
 bool is_file(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-}
-
-Count product(const std::vector<Count>& list) {
-  return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
+  std::error_code none;
+  return std::filesystem::is_regular_file(path, none);
 }
 
 using bp::may_be_global;

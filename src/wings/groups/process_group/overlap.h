@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -89,6 +90,10 @@ inline Overlap overlap_of(const bp::Shape& block, const std::vector<Count>& star
     both.count.push_back(to - from);
   }
   return both;
+}
+
+inline Count product(const std::vector<Count>& list) {
+  return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
 }
 
 inline Offset linear(const std::vector<Count>& at, const std::vector<Count>& steps) {
