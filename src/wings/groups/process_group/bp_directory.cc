@@ -14,7 +14,6 @@
 #include "comm/turns.h"
 #include "groups/format/bp_write.h"
 #include "groups/process_group/data_spread.h"
-#include "groups/process_group/old_files.h"
 #include "storage/directory.h"
 
 namespace forebay::process_group {

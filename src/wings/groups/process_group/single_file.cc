@@ -80,9 +80,10 @@ void SingleFile::place_joined(StepBlocks& step, const Catalogue& known) {
   step.place_joined(before, total);
 }
 
-void SingleFile::show(std::span<const bp::StepRecord> records) {
+// A step is shown before the next one begins.
+void SingleFile::show(std::span<const bp::StepRecord> /*records*/) {
   agree_on_error(comm_, attempt_to([&] { data_->meet(); }));
-  for (const bp::StepRecord& record : records) index_->show(record);
+  index_->show();
 }
 
 void SingleFile::sync() {

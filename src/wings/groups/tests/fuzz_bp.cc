@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "groups/format/bp3_read.h"
+#include "groups/format/bp_cursor.h"
 #include "groups/format/bp_read.h"
 #include "must.h"
 
@@ -75,7 +76,8 @@ void file(Bytes bytes) {
   for (std::uint64_t group = 0; group < number && groups.size() >= 2; ++group) {
     const auto n = static_cast<std::size_t>(bp::parse_group_bytes(groups, footer.swapped));
     if (n > groups.size()) return;
-    must(bp::parse_group(groups.first(n), footer.swapped).place >= 0, "a group lies somewhere");
+    bp::Cursor entry(groups.first(n), footer.swapped);
+    must(bp::parse_group(entry).place >= 0, "a group lies somewhere");
     groups = groups.subspan(n);
   }
 }
