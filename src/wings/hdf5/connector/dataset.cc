@@ -49,18 +49,6 @@ void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid
   });
 }
 
-void* open(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t dapl, hid_t dxpl,
-           void** req) noexcept {
-  return guarded<void*>(nullptr, [&] {
-    Object& at = object_of(obj);
-    refuse_hidden(at, name);
-    const VisibleLocation visible(at, *location, dxpl);
-    return pass_open(at, H5I_DATASET, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLdataset_open(under, visible, connector, name, dapl, dxpl, request);
-    });
-  });
-}
-
 // The arrays of an H5Dread_multi or H5Dwrite_multi. Buffer is void* or const void*.
 template <class Buffer>
 struct Transfer {
@@ -234,12 +222,12 @@ herr_t specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxpl, void*
 
 H5VL_dataset_class_t dataset_callbacks() noexcept {
   return {create,
-          open,
+          open_named<H5VLdataset_open, H5I_DATASET>,
           read,
           write,
           get,
           specific,
-          logged_or_forward<H5VLdataset_optional, &LoggedDataset::optional, H5VL_optional_args_t>,
+          logged_or_forward<H5VLdataset_optional, &LoggedDataset::optional>,
           close<H5VLdataset_close>};
 }
 

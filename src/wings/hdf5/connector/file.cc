@@ -176,8 +176,7 @@ herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) n
 }  // namespace
 
 H5VL_file_class_t file_callbacks() noexcept {
-  return {create,   open,     forward<H5VLfile_get, H5VL_file_get_args_t>,
-          specific, optional, close<H5VLfile_close>};
+  return {create, open, forward<H5VLfile_get>, specific, optional, close<H5VLfile_close>};
 }
 
 }  // namespace forebay::vol

@@ -170,7 +170,7 @@ herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_object_specif
 }  // namespace
 
 H5VL_object_class_t object_callbacks() noexcept {
-  return {open, copy, get, specific, forward_at<H5VLobject_optional, H5VL_optional_args_t>};
+  return {open, copy, get, specific, forward_at<H5VLobject_optional>};
 }
 
 }  // namespace forebay::vol
