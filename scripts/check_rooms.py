@@ -59,7 +59,7 @@ WING_FOLDERS = {
     "api": Room(CORE, mpi=True),
     "connector": Room(CORE, mpi=True, hdf5=True),
     "convert": Room(CORE + ["files", "tools"], hdf5=True),
-    "shared": Room(["base"], files=False, hdf5=True),
+    "shared": Room(["base", "array"], files=False, hdf5=True),
     "": Room(CORE),
 }
 # HDF5 comes with the readers of this wing.

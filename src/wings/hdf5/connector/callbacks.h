@@ -114,7 +114,6 @@ herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
       delete &object;
       return 0;
     }
-    if (object.logged) object.logged->before_close(dxpl);
     bool all = false;
     if (FileHooks* hooks = object.hooks()) {
       const Closing closing = object.file->closing(object);

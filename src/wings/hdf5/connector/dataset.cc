@@ -15,10 +15,8 @@ bool leads_out(Object& at, const char* name) {
   std::string path = name == nullptr ? "" : name;
   for (auto end = path.rfind('/'); end != std::string::npos && end > 0; end = path.rfind('/')) {
     path.resize(end);
-    OwnedUnder group;
-    const QuietErrors quiet;
-    attempt_to([&] { group = open_child(at.below(), name_location(at.type, path.c_str())); });
-    if (group) return &*FileState::of_object(group.get(), at.file) != &*at.file;
+    if (const OwnedUnder group = open_quietly(at.below(), name_location(at.type, path.c_str())))
+      return &*FileState::of_object(group.get(), at.file) != &*at.file;
   }
   return false;
 }

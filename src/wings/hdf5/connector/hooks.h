@@ -206,9 +206,6 @@ class LoggedDataset {
   /// H5Dget_offset, chunk queries and direct chunk access, … (H5VL_NATIVE_DATASET_*). Returns true
   /// if it is done.
   virtual bool optional(H5VL_optional_args_t& args, hid_t dxpl) = 0;
-
-  /// Called before the dataset is closed below. Releases objects that it holds below.
-  virtual void before_close(hid_t dxpl) = 0;
 };
 
 }  // namespace forebay::vol

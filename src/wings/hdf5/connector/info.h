@@ -79,7 +79,6 @@ class ListInfo {
   ListInfo(const ListInfo&) = delete;
   ListInfo& operator=(const ListInfo&) = delete;
 
-  const H5VL_forebay_info_t* get() const noexcept { return info_; }
   UnderConnector under() const { return UnderConnector::of(info_); }
   std::string hints() const { return info_ && info_->hints ? info_->hints : ""; }
 

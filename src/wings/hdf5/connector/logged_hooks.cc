@@ -262,7 +262,8 @@ void LoggedHooks::start_writing() {
 std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t type) {
   auto& known = datasets_[stored.id];
   if (auto state = known.lock()) return state;
-  auto state = std::make_shared<DatasetState>(std::move(stored), type);
+  Hdf5Id dcpl = owned(H5Pdecode(stored.dcpl.data()), "reading creation properties");
+  auto state = std::make_shared<DatasetState>(std::move(stored), type, std::move(dcpl));
   state->set_allocated(mpi_io_);
   known = state;
   return state;
@@ -457,8 +458,7 @@ void LoggedHooks::report() {
 // -- one handle
 
 Count LoggedHandle::stored_bytes() {
-  const auto dims = static_cast<std::uint32_t>(state_->extents().size());
-  Count sum = hooks_.file().reader().stored_bytes(state_->id(), dims);
+  Count sum = hooks_.file().reader().stored_bytes(state_->id(), state_->ndims());
   if (hooks_.file().writing())
     for (const auto& entry : hooks_.file().writer().pending())
       if (entry.dataset == state_->id()) sum += entry.stored;
@@ -549,7 +549,5 @@ bool LoggedHandle::optional(H5VL_optional_args_t& args, hid_t) {
       return false;
   }
 }
-
-void LoggedHandle::before_close(hid_t) {}
 
 }  // namespace forebay::vol

@@ -9,7 +9,7 @@
 #include "hdf5/connector/errors.h"
 #include "hdf5/connector/hooks.h"
 #include "hdf5/connector/under_objects.h"
-#include "hdf5/shared/id.h"
+#include "hdf5/shared/properties.h"
 
 namespace forebay::vol {
 namespace {
@@ -54,15 +54,10 @@ bool attribute_exists(const UnderObject& at, const char* name, hid_t dxpl) {
   return exists;
 }
 
-Hdf5Id bytes_space(std::size_t bytes) {
-  const hsize_t n = bytes;
-  return owned_space(H5Screate_simple(1, &n, nullptr));
-}
-
 void write_attribute(const UnderObject& at, const char* name, bool create,
                      const std::vector<std::byte>& bytes, hid_t dxpl) {
   const H5VL_loc_params_t location = self_location(at.type);
-  const Hdf5Id space = bytes_space(bytes.size());
+  const Hdf5Id space = simple_space({std::ssize(bytes)});
   void* const object = create ? H5VLattr_create(at.object, &location, at.connector, name,
                                                 H5T_STD_U8LE, space, H5P_ATTRIBUTE_CREATE_DEFAULT,
                                                 H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr)
@@ -194,19 +189,11 @@ bool LogStore::open(bool writing) {
   return true;
 }
 
-/// Blocks of a kind are numbered from 0: the first missing number is found by bisection.
 std::uint64_t LogStore::count_of(const char* kind) {
   comm_.meet();
   const OwnedUnder group = this->group();
-  const auto exists = [&](std::uint64_t n) { return link_exists(group.get(), BlockName(kind, n)); };
-  std::uint64_t have = 0, step = 1;
-  while (exists(have + step - 1)) have += step, step *= 2;
-  while (step > 0)
-    if (exists(have + step - 1))
-      have += step;
-    else
-      step /= 2;
-  return have;
+  return logged::count_blocks(
+      [&](std::uint64_t n) { return link_exists(group.get(), BlockName(kind, n)); });
 }
 
 std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
@@ -247,7 +234,7 @@ logged::MetadataBlock LogStore::make_block(const char* name, Count bytes) {
                            "choosing an allocation time");
                    checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "choosing a fill time");
                    checked(H5Pset_obj_track_times(dcpl, false), "leaving times out");
-                   space = bytes_space(static_cast<std::size_t>(bytes));
+                   space = simple_space({bytes});
                  }));
   const OwnedUnder group = this->group();
   if (link_exists(group.get(), name)) remove_link(group.get(), name);

@@ -8,6 +8,8 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/fill_elements.h"
+#include "comm/message_bytes.h"
 #include "hdf5/convert/storage.h"
 
 namespace forebay::tools {
@@ -123,9 +125,7 @@ void PlacedValues::write_chunks(int fd, const std::string& path, const Subarray&
       whole &= count[d] == chunk_[d];
     }
     bytes.resize(chunk_bytes);
-    if (!whole)
-      for (std::size_t at = 0; at < chunk_bytes; at += fill_.size())
-        std::memcpy(bytes.data() + at, fill_.data(), fill_.size());
+    if (!whole) fill_elements(bytes, fill_);
     const auto row = static_cast<std::size_t>(count.back() * width());
     const std::vector<Count> rows(count.begin(), count.end() - 1);
     each_index(rows, [&](std::vector<Count> at) {
@@ -139,30 +139,16 @@ void PlacedValues::write_chunks(int fd, const std::string& path, const Subarray&
   });
 }
 
-void PlacedValues::print(std::vector<std::int64_t>& into) const {
-  into.insert(into.end(), {std::ssize(places_), std::ssize(extents_), std::ssize(chunk_), width()});
-  into.insert(into.end(), places_.begin(), places_.end());
-  into.insert(into.end(), extents_.begin(), extents_.end());
-  into.insert(into.end(), chunk_.begin(), chunk_.end());
-  for (const std::byte b : fill_) into.push_back(std::to_integer<std::int64_t>(b));
+void PlacedValues::print(std::vector<std::byte>& into) const {
+  for (const auto* list : {&places_, &extents_, &chunk_}) put_list(into, std::span(*list));
+  put_list(into, std::span(fill_));
 }
 
-PlacedValues PlacedValues::parse(std::span<const std::int64_t>& from) {
-  const auto take = [&](std::int64_t n) {
-    const auto taken = from.first(static_cast<std::size_t>(n));
-    from = from.subspan(taken.size());
-    return taken;
-  };
-  const auto sizes = take(4);
+PlacedValues PlacedValues::parse(std::span<const std::byte>& from) {
   PlacedValues values;
-  const auto list = [&](std::int64_t n) {
-    const auto taken = take(n);
-    return std::vector<std::int64_t>(taken.begin(), taken.end());
-  };
-  values.places_ = list(sizes[0]);
-  values.extents_ = list(sizes[1]);
-  values.chunk_ = list(sizes[2]);
-  for (const std::int64_t b : take(sizes[3])) values.fill_.push_back(static_cast<std::byte>(b));
+  for (auto* list : {&values.places_, &values.extents_, &values.chunk_})
+    *list = take_list<Count>(from);
+  values.fill_ = take_list<std::byte>(from);
   return values;
 }
 

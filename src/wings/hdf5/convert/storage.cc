@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "base/words.h"
@@ -132,13 +133,6 @@ std::vector<Count> Hdf5Storage::chunk_shape(const Extents& extents, Count width,
   return shape;
 }
 
-std::vector<Count> chunk_shape_of(hid_t creation, std::size_t rank) {
-  if (rank == 0 || H5Pget_layout(creation) != H5D_CHUNKED) return {};
-  std::vector<hsize_t> shape(rank);
-  checked(H5Pget_chunk(creation, static_cast<int>(rank), shape.data()), "a chunk shape");
-  return {shape.begin(), shape.end()};
-}
-
 Hdf5Id new_file_access() {
   Hdf5Id access = owned(H5Pcreate(H5P_FILE_ACCESS), "file access");
 #if H5_VERSION_GE(1, 10, 2)
@@ -148,11 +142,9 @@ Hdf5Id new_file_access() {
 }
 
 void sync_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool failed = fd < 0 || ::fsync(fd) != 0;
-  const int reason = errno;
-  if (fd >= 0) ::close(fd);
-  if (failed) throw system_error(reason, Errc::ecantwrite, "write", path);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || ::fsync(file.get()) != 0)
+    throw system_error(errno, Errc::ecantwrite, "write", path);
 }
 
 }  // namespace forebay::tools

@@ -112,10 +112,8 @@ std::vector<std::byte> print_directory(const IndexDirectory& directory) {
   out.front(index_magic);
   out.fixed(static_cast<std::uint64_t>(directory.places.size()));
   out.fixed(std::uint64_t{0});
-  const Savings& s = directory.savings;
-  for (const std::uint64_t n : {directory.blocks, directory.epoch, directory.entries, s.writes,
-                                s.blocks, s.plain, s.flat, s.packed, s.shared, s.stored})
-    out.fixed(n);
+  for (const std::uint64_t n : {directory.blocks, directory.epoch, directory.entries}) out.fixed(n);
+  for (const auto number : savings_numbers) out.fixed(directory.savings.*number);
   for (const IndexPlace& place : directory.places) {
     out.fixed(place.dataset);
     out.fixed(place.place);
@@ -143,10 +141,9 @@ IndexDirectory parse_directory(std::span<const std::byte> bytes, Count index) {
   if (in.fixed<std::uint64_t>() != hash_of(bytes.subspan(index_front_bytes)))
     damaged("the checksum of the index's directory does not hold");
   IndexDirectory directory;
-  Savings& s = directory.savings;
-  for (std::uint64_t* n : {&directory.blocks, &directory.epoch, &directory.entries, &s.writes,
-                           &s.blocks, &s.plain, &s.flat, &s.packed, &s.shared, &s.stored})
+  for (std::uint64_t* n : {&directory.blocks, &directory.epoch, &directory.entries})
     *n = in.fixed<std::uint64_t>();
+  for (const auto number : savings_numbers) directory.savings.*number = in.fixed<std::uint64_t>();
   while (in.left() >= place_bytes) {
     IndexPlace place;
     place.dataset = in.fixed<std::uint64_t>();
