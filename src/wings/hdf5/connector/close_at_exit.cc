@@ -1,7 +1,6 @@
 #include "hdf5/connector/close_at_exit.h"
 
 #include <cstdio>
-#include <string>
 #include <vector>
 
 #include "base/attempt.h"

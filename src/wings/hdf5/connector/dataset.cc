@@ -114,7 +114,7 @@ void transfer_logged(FileHooks& hooks, const UnderObject& at, std::span<const Da
 
 // Logged datasets go to the hooks of their file, all of one file in one call; the rest goes below.
 // Each part may be collective, so all parts run even if one fails: other ranks wait in the next.
-template <class Request, class Buffer>
+template <class Buffer>
 herr_t split_transfer(const Transfer<Buffer>& t) {
   std::optional<Error> failed;
   const auto hooks_of = [&](std::size_t i) {
@@ -126,7 +126,7 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
     bool done = hooks == nullptr;
     for (std::size_t i = 0; i < first && !done; ++i) done = hooks_of(i) == hooks;
     if (done) continue;
-    Datasets<Request> part;
+    Datasets<DatasetTransfer<Buffer>> part;
     const auto no_room = attempt_to([&] {
       for (std::size_t i = first; i < t.count; ++i) {
         if (hooks_of(i) == hooks)
@@ -134,7 +134,7 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
                           t.memory_spaces[i], t.file_spaces[i], t.buffers[i]});
       }
     });
-    const std::span<const Request> some(part.data(), no_room ? 0 : part.size());
+    const std::span<const DatasetTransfer<Buffer>> some(part.data(), no_room ? 0 : part.size());
     const auto problem = attempt_to(
         [&] { transfer_logged(*hooks, object_of(t.datasets[first]).below(), some, t.dxpl); });
     if (!failed) failed = no_room ? no_room : problem;
@@ -160,7 +160,7 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
   return result;
 }
 
-template <class Request, class Buffer>
+template <class Buffer>
 herr_t transfer(const Transfer<Buffer>& t, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     bool logged = false;
@@ -171,23 +171,23 @@ herr_t transfer(const Transfer<Buffer>& t, void** req) noexcept {
       else
         check_reach(dataset);
     }
-    if (logged) return split_transfer<Request>(t);
+    if (logged) return split_transfer(t);
     return t.count == 0 ? 0 : pass_transfer(t, req);
   });
 }
 
 herr_t read(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
             hid_t file_spaces[], hid_t dxpl, void* buffers[], void** req) noexcept {
-  return transfer<DatasetRead>(
+  return transfer(
       Transfer<void*>{count, datasets, memory_types, memory_spaces, file_spaces, buffers, dxpl},
       req);
 }
 
 herr_t write(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
              hid_t file_spaces[], hid_t dxpl, const void* buffers[], void** req) noexcept {
-  return transfer<DatasetWrite>(Transfer<const void*>{count, datasets, memory_types, memory_spaces,
-                                                      file_spaces, buffers, dxpl},
-                                req);
+  return transfer(Transfer<const void*>{count, datasets, memory_types, memory_spaces, file_spaces,
+                                        buffers, dxpl},
+                  req);
 }
 
 // Asks a logged dataset first, by `ask`. What it does not do, and other datasets, go below.

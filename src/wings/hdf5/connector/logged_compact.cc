@@ -9,7 +9,6 @@
 // collective step, so a rank that fails between two changes leaves the others in its own state.
 #include <algorithm>
 
-#include "base/attempt.h"
 #include "base/hdf5_signature.h"
 #include "comm/agree.h"
 #include "hdf5/connector/logged_copy.h"

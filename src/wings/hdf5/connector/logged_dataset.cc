@@ -1,6 +1,5 @@
 #include "hdf5/connector/logged_dataset.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -102,6 +101,12 @@ std::vector<std::byte> in_program_order(std::span<const std::byte> values,
   return out;
 }
 
+/// Returns memory for packed elements of the file's type.
+std::vector<std::byte> room_for(const DatasetState& dataset, const Placed& selection) {
+  return std::vector<std::byte>(static_cast<std::size_t>(selection.pattern.elements()) *
+                                dataset.element_size());
+}
+
 }  // namespace
 
 bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
@@ -111,11 +116,9 @@ bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selecti
 }
 
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
-                                      const Placed& selection, bool* any) {
-  std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
-                                dataset.element_size());
-  const bool found = read_present(file, dataset, selection, values);
-  if (any != nullptr) *any = found;
+                                      const Placed& selection) {
+  std::vector<std::byte> values = room_for(dataset, selection);
+  read_present(file, dataset, selection, values);
   return values;
 }
 
@@ -211,8 +214,7 @@ void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& w
   std::vector<std::byte> values(static_cast<std::size_t>(bytes));
   pack(memory, write.buffer, present, values);
   if (!file_part.order.empty()) {
-    std::vector<std::byte> sorted(static_cast<std::size_t>(file_part.placed.pattern.elements()) *
-                                  size);
+    auto sorted = room_for(dataset, file_part.placed);
     put_in_order(values, file_part.order, size, sorted);
     values = std::move(sorted);
   }
@@ -232,8 +234,8 @@ void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& rea
     read_present(file, dataset, file_part.placed, out);
     return;
   }
-  bool any = false;
-  auto values = present_values(file, dataset, file_part.placed, &any);
+  auto values = room_for(dataset, file_part.placed);
+  const bool any = read_present(file, dataset, file_part.placed, values);
   if (!any && dataset.zeros_unwritten()) {  // zeros are not converted
     values.assign(H5Tget_size(memory.type) * static_cast<std::size_t>(memory.elements),
                   std::byte{0});

@@ -1,7 +1,6 @@
 // What the connector does with a dataset in the log.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "hdf5/connector/hooks.h"
@@ -28,10 +27,9 @@ StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);
 
 /// Local. Stages the data of one dataset's write in the log.
 void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl);
-/// Local. Returns the present values of a selection, packed, in the file's type. `any`, if given,
-/// becomes whether any of them may have been written.
+/// Local. Returns the present values of a selection, packed, in the file's type.
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
-                                      const Placed& selection, bool* any = nullptr);
+                                      const Placed& selection);
 /// Stores them in `values`, and returns whether any may have been written.
 bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
                   std::span<std::byte> values);

@@ -212,7 +212,10 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Method& method, LogStor
     file_->add_block(block);
   if (writable_) {
     start_undo(opened);
-    start_writing();
+    // Dataset numbers differ between openings, so that none is given twice, whatever a killed job
+    // left.
+    next_id_ = shared_random_number(comm_) << 24;
+    file_->start_writing();
   }
   file_->ensure_open();
 }
@@ -250,13 +253,6 @@ void LoggedHooks::start_undo(const OpenedFile& opened) {
     throw;
   }
   store_.set_undo(*undo_);
-}
-
-/// Collective. Dataset numbers differ between openings, so that none is given twice, whatever a
-/// killed job left.
-void LoggedHooks::start_writing() {
-  next_id_ = shared_random_number(comm_) << 24;
-  file_->start_writing();
 }
 
 std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t type) {

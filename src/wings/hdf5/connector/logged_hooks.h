@@ -50,7 +50,6 @@ class LoggedHooks : public FileHooks {
   bool compacts() const { return masked_.has_value(); }
 
  private:
-  void start_writing();
   void start_undo(const OpenedFile& opened);
   void finish();
   void report();

@@ -1,8 +1,4 @@
 // Wrapping, introspection, requests, blobs and tokens: other services for the HDF5 library.
-#include <hdf5.h>
-// after hdf5.h
-#include <H5VLnative.h>
-
 #include "hdf5/connector/callbacks.h"
 #include "hdf5/connector/info.h"
 

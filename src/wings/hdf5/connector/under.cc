@@ -2,7 +2,6 @@
 
 #include <H5VLnative.h>
 
-#include "base/error.h"
 #include "hdf5/shared/id.h"
 
 namespace forebay::vol {

@@ -60,14 +60,6 @@ Hdf5Id link_list(const UnderLink& link) {
   return list;
 }
 
-OwnedUnder open_attribute(const UnderObject& object, const std::string& name) {
-  const H5VL_loc_params_t location = self_location(object.type);
-  void* const attribute = H5VLattr_open(object.object, &location, object.connector, name.c_str(),
-                                        H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl(), nullptr);
-  if (attribute == nullptr) throw_hdf5("opening an attribute");
-  return {attribute, object.connector, H5I_ATTR};
-}
-
 /// Returns the identifier that a query of H5VL_attr_get_t gives.
 template <typename Take>
 hid_t ask_attribute(const OwnedUnder& attribute, H5VL_attr_get_t question, Take&& take) {
@@ -255,6 +247,15 @@ std::vector<std::string> attribute_names(const UnderObject& object) {
   return names;
 }
 
+OwnedUnder open_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
+  const H5VL_loc_params_t location = self_location(at.type);
+  OwnedUnder attribute(H5VLattr_open(at.object, &location, at.connector, name,
+                                     H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr),
+                       at.connector, H5I_ATTR);
+  if (!attribute) throw_hdf5(std::string("opening the attribute ") + name);
+  return attribute;
+}
+
 void remove_attribute(const UnderObject& object, const char* name) {
   const H5VL_loc_params_t location = self_location(object.type);
   H5VL_attr_specific_args_t args{};
@@ -265,7 +266,7 @@ void remove_attribute(const UnderObject& object, const char* name) {
 }
 
 void copy_attribute(const UnderObject& from, const UnderObject& to, const std::string& name) {
-  const OwnedUnder source = open_attribute(from, name);
+  const OwnedUnder source = open_attribute(from, name.c_str(), dxpl());
   const Hdf5Id type = owned_type(ask_attribute(
       source, H5VL_ATTR_GET_TYPE, [](auto& args) { return args.args.get_type.type_id; }));
   const Hdf5Id space = owned_space(ask_attribute(

@@ -61,6 +61,7 @@ void for_each_object(const UnderObject& object, SeenObjects& seen,
 
 /// Returns names in creation order if the object keeps it, otherwise sorted by name.
 std::vector<std::string> attribute_names(const UnderObject& object);
+OwnedUnder open_attribute(const UnderObject& at, const char* name, hid_t dxpl);
 void remove_attribute(const UnderObject& object, const char* name);
 /// Both objects must be in one file.
 void copy_attribute(const UnderObject& from, const UnderObject& to, const std::string& name);

@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
-#include "dataset/copying.h"
 #include "hdf5/commands/hdf5_commands.h"
 #include "hdf5/convert/direct_copy.h"
 #include "hdf5/convert/hdf5_references.h"
@@ -39,18 +38,15 @@ class Elements {
   Elements(hid_t type, hid_t space, std::size_t bytes)
       : type_(type), space_(space), bytes_(bytes) {}
   ~Elements() {
-    if (filled_) H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, bytes_.data());
+    if (has_varying_parts(type_)) H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, bytes_.data());
   }
   Elements(const Elements&) = delete;
   Elements& operator=(const Elements&) = delete;
   void* data() { return bytes_.data(); }
-  // From now on there is HDF5 memory to free.
-  void own() { filled_ = true; }
 
  private:
   hid_t type_, space_;
-  bool filled_ = false;
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> bytes_;  // zeros own nothing
 };
 
 class Copier {
@@ -310,7 +306,6 @@ class Copier {
     if (n == 0) return;
     Elements values(type, space, n * H5Tget_size(type));
     checked(H5Aread(source, type, values.data()), "cannot be read");
-    if (has_varying_parts(type)) values.own();
     if (has_references(type)) references_->translate(type, values.data(), n);
     checked(H5Awrite(copy, type, values.data()), "cannot be written");
   }
@@ -342,7 +337,6 @@ class Copier {
       const Hdf5Id memory = simple_space(part.count);
       Elements values(type, memory, n * static_cast<std::size_t>(job.width));
       view_.read(from, type, part, values.data());
-      if (has_varying_parts(type)) values.own();
       if (has_references(type)) references_->translate(type, values.data(), n);
       if (options_.verify && job.plain) job.hashes.push_back(hash_of(values, n, job));
       const Hdf5Id space = owned(H5Dget_space(to), "its dataspace");

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "base/attempt.h"
@@ -13,7 +12,6 @@
 #include "base/hash.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
-#include "dataset/copying.h"
 #include "files/source.h"
 
 namespace forebay::tools {

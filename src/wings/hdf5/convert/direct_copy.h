@@ -3,7 +3,6 @@
 // are no intermediate copies.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 

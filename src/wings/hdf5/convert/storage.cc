@@ -23,10 +23,6 @@ void set_chunk(hid_t creation, const std::vector<Count>& shape) {
   checked(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()), "a chunk shape");
 }
 
-void remove_filters(hid_t creation) {
-  checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
-}
-
 // Returns a type with the size of elements, or of one byte, since shapes are chosen by size.
 Type type_as_wide(Count width) {
   if (width == 2) return Type::int16;
@@ -75,7 +71,7 @@ Hdf5Storage::Hdf5Storage(const Method& method)
 void Hdf5Storage::apply(hid_t creation, const std::string& name, const Extents& extents,
                         Count width, const std::vector<Count>& chunks) const {
   if (extents.now.empty()) {
-    remove_filters(creation);
+    checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
     if (H5Pget_layout(creation) == H5D_CHUNKED)
       checked(H5Pset_layout(creation, H5D_CONTIGUOUS), "a layout");
     return;
@@ -87,7 +83,8 @@ void Hdf5Storage::apply(hid_t creation, const std::string& name, const Extents& 
   const bool chunked = grows || coded || (layout_given_ && !plain) ||
                        (!plain && H5Pget_layout(creation) == H5D_CHUNKED);
   const std::vector<Count> present = chunk_shape_of(creation, extents.now.size());
-  if (codec_given_ || plain || !chunked) remove_filters(creation);
+  if (codec_given_ || plain || !chunked)
+    checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
   if (chunked) {
     set_chunk(creation, chunk_shape(extents, width, chunks.empty() ? present : chunks));
   } else if (plain || H5Pget_layout(creation) == H5D_CHUNKED) {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "array/convert.h"
-#include "base/error.h"
 #include "base/text_table.h"
 
 namespace forebay {

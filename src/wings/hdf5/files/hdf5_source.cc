@@ -1,7 +1,5 @@
 #include "hdf5/files/hdf5_source.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -1,7 +1,6 @@
 #include "hdf5/log/log_reader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "base/attempt.h"

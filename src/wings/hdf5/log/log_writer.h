@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "array/pattern.h"
 #include "base/byte_file.h"
