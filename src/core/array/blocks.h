@@ -1,6 +1,7 @@
 // Boxes into which a variable is cut to read, write or compare it in parts.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "array/schema.h"
@@ -27,5 +28,27 @@ class Blocks {
   std::vector<Count> shape_, extent_, grid_;
   Count boxes_ = 1;
 };
+
+/// Calls f with each index of a box, relative to its start, in row-major order.
+template <typename F>
+void each_index(const std::vector<Count>& count, F&& f) {
+  if (std::find(count.begin(), count.end(), 0) != count.end()) return;
+  std::vector<Count> index(count.size(), 0);
+  for (;;) {
+    f(index);
+    std::size_t d = count.size();
+    for (; d > 0 && ++index[d - 1] == count[d - 1]; --d) index[d - 1] = 0;
+    if (d == 0) return;
+  }
+}
+
+/// Returns the number of an element, or of a row if `index` lacks the last dimension, in row-major
+/// order.
+template <typename Shape, typename Index>
+Count flat_index(const Shape& shape, const Index& index) {
+  Count at = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) at = at * shape[d] + index[d];
+  return at;
+}
 
 }  // namespace forebay

@@ -196,14 +196,11 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Method& method, LogStor
     masked_ = static_cast<Offset>(userblock);
   }
   if (opened.created) store_.create(shared_random_number(comm_));
-  LoggedFileOptions options = logged_options(method);
-  options.path = opened.path;
-  options.writable = writable_;
-  options.session = store_.session();
+  LoggedFileOptions options{opened.path, writable_, store_.session(), method};
   // Data that is removed at the end must not take space in the file.
-  if (compacts() && options.subfiling == Subfiling::none) {
-    options.subfiling = Subfiling::ranks;
-    options.subfile_ranks = comm_.size();
+  if (compacts() && method.subfiling == Subfiling::none) {
+    options.method.subfiling = Subfiling::ranks;
+    options.method.subfile_ranks = comm_.size();
   }
   file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
   start_timeline(comm_, method_, file_->report(), opened_);
@@ -309,7 +306,7 @@ void LoggedHooks::agree_on_room(bool collective) {
   const bool lent = through_;  // in this call; no data stays in the program's buffers after it
   std::int64_t numbers[2] = {file_->writer().held(), largest_};
   comm_.all_reduce(numbers, Reduce::max);
-  const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
+  const Count limit = std::min(file_->options().method.buffer_limit / 2, flush_bytes);
   through_ = numbers[1] >= (file_->copies_pending() ? through_bytes_shown : through_bytes);
   if (lent || through_ || numbers[0] > limit) {
     const auto failed = up_to_meeting(comm_, [&] { file_->writer().flush_data(); });

@@ -50,9 +50,7 @@ void write_zeros(const NativeDataset& to, const Blocks& boxes, const std::vector
   for (const Count box : blank) {
     part.box = boxes[box];
     const Count elements = part.box.elements();
-    Count first = 0;
-    for (std::size_t d = 0; d < to.extents.size(); ++d)
-      first = first * to.extents[d] + part.box.start[d];
+    const Count first = flat_index(to.extents, part.box.start);
     if (to.release(*place + first * to.element_size, elements * to.element_size)) continue;
     part.values.assign(static_cast<std::size_t>(elements * to.element_size), std::byte{0});
     select_part(to, space, part);

@@ -62,8 +62,8 @@ herr_t get_conn_cls(void* obj, H5VL_get_conn_lvl_t level, const H5VL_class_t** c
 
 herr_t get_cap_flags(const void* info, uint64_t* flags) noexcept {
   return guarded<herr_t>(-1, [&] {
-    const UnderConnector below = UnderConnector::of(static_cast<const H5VL_forebay_info_t*>(info));
-    const herr_t result = H5VLintrospect_get_cap_flags(below.info(), below.id(), flags);
+    const auto below = under_connector(static_cast<const H5VL_forebay_info_t*>(info));
+    const herr_t result = H5VLintrospect_get_cap_flags(below.info, below.id, flags);
     if (result >= 0) *flags |= connector_class().cap_flags;
     return result;
   });

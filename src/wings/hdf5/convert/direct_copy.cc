@@ -41,21 +41,21 @@ class DirectCopy {
       : comm_(comm), in_(in), view_(view), path_(out), options_(options) {}
 
   Count run(const std::vector<std::string>& paths) {
-    agree_on_error(
-        comm_, attempt_to([&] {
-          find(paths);
-          const Descriptor out(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
-          if (out.get() < 0) throw system_error(errno, Errc::ecantwrite, "write", path_);
-          each("convert",
-               [&](hid_t dataset, hid_t type, const Target& target, const Subarray& part) {
-                 const auto bytes = room(part.elements() * target.width);
-                 view_.read(dataset, type, part, bytes.data());
-                 const Offset place = target.place + first_element(target, part) * target.width;
-                 if (!is_zero(bytes) || !makes_hole(out.get(), place, std::ssize(bytes)))
-                   write_at(out.get(), place, bytes, path_);
-                 if (options_.verify) hashes_.push_back(hash_of(bytes));
-               });
-        }));
+    agree_on_error(comm_, attempt_to([&] {
+                     find(paths);
+                     const Descriptor out(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+                     if (out.get() < 0) throw system_error(errno, Errc::ecantwrite, "write", path_);
+                     each("convert", [&](hid_t dataset, hid_t type, const Target& target,
+                                         const Subarray& part) {
+                       const auto bytes = room(part.elements() * target.width);
+                       view_.read(dataset, type, part, bytes.data());
+                       const Offset place =
+                           target.place + flat_index(target.extents, part.start) * target.width;
+                       if (!is_zero(bytes) || !makes_hole(out.get(), place, std::ssize(bytes)))
+                         write_at(out.get(), place, bytes, path_);
+                       if (options_.verify) hashes_.push_back(hash_of(bytes));
+                     });
+                   }));
     if (options_.verify) verify();
     return all_bytes_;
   }
@@ -128,12 +128,6 @@ class DirectCopy {
       room_bytes_ = bytes;
     }
     return {room_.get(), static_cast<std::size_t>(bytes)};
-  }
-
-  static Offset first_element(const Target& target, const Subarray& part) {
-    Offset at = 0;
-    for (std::size_t d = 0; d < part.start.size(); ++d) at = at * target.extents[d] + part.start[d];
-    return at;
   }
 
   const Comm& comm_;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "array/blocks.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/fill_elements.h"
@@ -18,25 +19,6 @@ namespace {
 
 Count product(std::span<const Count> list) {
   return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
-}
-
-/// Calls f with each index of a box, relative to its start, in row-major order.
-template <typename F>
-void each_index(const std::vector<Count>& count, F&& f) {
-  if (std::find(count.begin(), count.end(), 0) != count.end()) return;
-  std::vector<Count> index(count.size(), 0);
-  for (;;) {
-    f(index);
-    std::size_t d = count.size();
-    for (; d > 0 && ++index[d - 1] == count[d - 1]; --d) index[d - 1] = 0;
-    if (d == 0) return;
-  }
-}
-
-Count place_in(const std::vector<Count>& shape, const std::vector<Count>& index) {
-  Count at = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + index[d];
-  return at;
 }
 
 std::vector<Count> grid_of(const std::vector<Count>& extents, const std::vector<Count>& chunk) {
@@ -97,7 +79,7 @@ void PlacedValues::write_rows(int fd, const std::string& path, const Subarray& b
   each_index(rows, [&](const std::vector<Count>& row) {
     std::vector<Count> index = box.start;
     for (std::size_t i = 0; i < row.size(); ++i) index[i] += row[i];
-    write_at(fd, places_[0] + place_in(extents_, index) * width(), data.subspan(taken, bytes),
+    write_at(fd, places_[0] + flat_index(extents_, index) * width(), data.subspan(taken, bytes),
              path);
     taken += bytes;
   });
@@ -130,12 +112,12 @@ void PlacedValues::write_chunks(int fd, const std::string& path, const Subarray&
     const std::vector<Count> rows(count.begin(), count.end() - 1);
     each_index(rows, [&](std::vector<Count> at) {
       at.push_back(0);
-      const auto to = static_cast<std::size_t>(place_in(chunk_, at) * width());
+      const auto to = static_cast<std::size_t>(flat_index(chunk_, at) * width());
       for (std::size_t d = 0; d < at.size(); ++d) at[d] += first[d];
-      const auto from = static_cast<std::size_t>(place_in(box.count, at) * width());
+      const auto from = static_cast<std::size_t>(flat_index(box.count, at) * width());
       std::memcpy(bytes.data() + to, data.data() + from, row);
     });
-    write_at(fd, places_[static_cast<std::size_t>(place_in(grid, in_grid))], bytes, path);
+    write_at(fd, places_[static_cast<std::size_t>(flat_index(grid, in_grid))], bytes, path);
   });
 }
 

@@ -185,16 +185,12 @@ class Hdf5Source final : public Source {
     if (part.empty()) return;
     const std::size_t n = there.count.size();
     const std::size_t row = static_cast<std::size_t>(there.count[n - 1]) * width;
-    std::vector<Count> at(n, 0);
-    for (std::size_t from = 0; from < part.size(); from += row) {
-      Count to = 0;
-      for (std::size_t d = 0; d < n; ++d) to = to * all.count[d] + at[d];
-      std::memcpy(out + static_cast<std::size_t>(to) * width, part.data() + from, row);
-      for (std::size_t d = n - 1; d-- > 0;) {
-        if (++at[d] < there.count[d]) break;
-        at[d] = 0;
-      }
-    }
+    std::size_t from = 0;
+    each_index({there.count.begin(), there.count.end() - 1}, [&](const std::vector<Count>& at) {
+      const auto to = static_cast<std::size_t>(flat_index(all.count, at) * all.count[n - 1]);
+      std::memcpy(out + to * width, part.data() + from, row);
+      from += row;
+    });
   }
 
   std::string path_;

@@ -63,7 +63,7 @@ Hdf5Log open_hdf5_log(hid_t file, bool every_block) {
   LoggedFileOptions options;
   options.path = path_of(file);
   options.session = stored.session;
-  options.memory_limit = log_memory;
+  options.method.log_memory = log_memory;
   Hdf5Log log;
   log.file = std::make_unique<LoggedFile>(Comm(), options, nullptr);
   if (stored.index > 0) {
