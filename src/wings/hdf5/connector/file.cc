@@ -63,7 +63,7 @@ void* open_below(const char* name, OpenedFile opened, Call&& call) {
   const auto mpi = MpiAccess::of(opened.fapl);
   if (mpi) opened.comm = mpi->ranks(), opened.mpi_io = true;
   const Comm comm = opened.comm;
-  const Fapl fapl = Fapl::copy_of(opened.fapl);
+  const Fapl fapl(opened.fapl);
   std::optional<ListInfo> info;
   std::int64_t masked = 0;  // place + 1
   // The connector below may open files collectively, so all ranks call it, or none.
@@ -124,7 +124,7 @@ herr_t specific_by_name(H5VL_file_specific_args_t args, hid_t dxpl) {
   const char* const name = removes ? args.args.del.filename : args.args.is_accessible.filename;
   const ListInfo info(fapl);
   const hid_t below = info.under().id;
-  const Fapl under_fapl = Fapl::copy_of(fapl);
+  const Fapl under_fapl(fapl);
   info.put_under_into(under_fapl);
   fapl = under_fapl.id();
   std::optional<UnmaskedReading> unmasked;

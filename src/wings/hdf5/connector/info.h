@@ -28,15 +28,14 @@ struct InfoText {
 /// Parses the text; braces nest. Throws Errc::einval, which names the mistake and the correct form.
 InfoText parse_info(std::string_view text);
 
-/// A property list that is closed with this object.
+/// A copy of a file access property list, closed with this object. Making it is collective if the
+/// list chooses MPI-IO: HDF5 duplicates its communicator.
 class Fapl {
  public:
-  explicit Fapl(hid_t id) noexcept : id_(id) {}
-  /// Collective if the list chooses MPI-IO: HDF5 duplicates its communicator.
-  static Fapl copy_of(hid_t fapl) noexcept { return Fapl(H5Pcopy(fapl)); }
-  Fapl(Fapl&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
-  Fapl& operator=(Fapl&&) = delete;
+  explicit Fapl(hid_t fapl) noexcept : id_(H5Pcopy(fapl)) {}
   ~Fapl();
+  Fapl(const Fapl&) = delete;
+  Fapl& operator=(const Fapl&) = delete;
   hid_t id() const noexcept { return id_; }
 
  private:

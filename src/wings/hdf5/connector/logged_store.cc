@@ -53,7 +53,8 @@ bool attribute_exists(const UnderObject& at, const char* name, hid_t dxpl) {
 void write_attribute(const UnderObject& at, const char* name, bool create,
                      const std::vector<std::byte>& bytes, hid_t dxpl) {
   const H5VL_loc_params_t location = self_location(at.type);
-  const Hdf5Id space = simple_space({std::ssize(bytes)});
+  const hsize_t size = bytes.size();  // on the stack: nothing of ours may fail here
+  const Hdf5Id space = owned_space(H5Screate_simple(1, &size, nullptr));
   void* const object = create ? H5VLattr_create(at.object, &location, at.connector, name,
                                                 H5T_STD_U8LE, space, H5P_ATTRIBUTE_CREATE_DEFAULT,
                                                 H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr)
