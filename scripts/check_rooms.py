@@ -60,7 +60,7 @@ WING_FOLDERS = {
     "api": Room(CORE + ["api/pnetcdf"], mpi=True),
     "connector": Room(CORE, mpi=True, hdf5=True),
     "convert": Room(CORE + ["files", "tools"], hdf5=True),
-    "shared": Room(["base"], files=False, hdf5=True),
+    "shared": Room(["base", "array"], files=False, hdf5=True),
     "tests": Room(CORE + ["files", "tools"], mpi=True, hdf5=True),
     "": Room(CORE),
 }

@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fill_elements.h"
 #include "base/types.h"
 
 namespace forebay::store {
@@ -38,7 +39,7 @@ std::vector<std::byte> print_slot(std::span<const std::byte> contents, const Slo
 /// Returns the contents, with the zeros, of the first whole copy; nothing if no copy is whole.
 std::optional<std::span<const std::byte>> parse_slot(std::span<const std::byte> slot,
                                                      const SlotForm& form = {});
-bool is_zero(std::span<const std::byte> bytes);
+using forebay::is_zero;
 
 /// Returns the slot for the next state. -1 as an argument: there is no such state.
 constexpr int next_slot(int newest, int synced) {

@@ -130,9 +130,8 @@ void LogWriter::cut(std::uint64_t dataset, std::span<const Count> extents) {
       section_.add(entry, nullptr);
     } else {
       entry.kind = Kind::extent;
-      std::vector<Steps> steps;
-      for (const Count extent : extents) steps.push_back({0, extent, 1});
-      const Placed box = box_pattern(extents, steps);
+      const Placed box = box_pattern(
+          extents, Subarray{Counts(extents.size()), {extents.begin(), extents.end()}, {}});
       section_.add(entry, &box.pattern);
     }
   }
@@ -210,7 +209,6 @@ std::optional<MetadataBlock> LogWriter::flush() {
     if (comm_.is_root()) file_.write_at(place, std::span<const std::byte>(print_table(table)));
   });
   agree_on_error(comm_, failed);
-  savings_ += section_.savings();
   section_.placed(place + mine);
   placed_ = published_ = published_patterns_ = 0;
   turn_ = 0;

@@ -125,32 +125,13 @@ using FileId = std::pair<std::uint64_t, std::uint64_t>;
 
 FileId id_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
 
-/// The files that this process writes. Never destroyed, because HDF5 closes open files when the
-/// program ends.
-class LiveFiles {
- public:
-  static LiveFiles& all() {
-    static auto& files = *new LiveFiles;
-    return files;
-  }
-  void add(const FileId& file) {
-    const std::lock_guard lock(mutex_);
-    files_.insert(file);
-  }
-  void remove(const FileId& file) {
-    const std::lock_guard lock(mutex_);
-    const auto found = files_.find(file);
-    if (found != files_.end()) files_.erase(found);
-  }
-  bool has(const FileId& file) {
-    const std::lock_guard lock(mutex_);
-    return files_.contains(file);
-  }
-
- private:
-  std::mutex mutex_;
-  std::multiset<FileId> files_;
+/// The files that this process writes.
+struct LiveFiles {
+  std::mutex mutex;
+  std::multiset<FileId> files;
 };
+/// Never destroyed, because HDF5 closes open files when the program ends.
+LiveFiles& live = *new LiveFiles;
 
 bool has_witness(File& file, const logged::Witness& witness) {
   std::vector<std::byte> there(logged::witness_bytes);
@@ -186,7 +167,8 @@ UndoFile::UndoFile(const Comm& comm, const std::string& path, const logged::Witn
     active_ = comm_.all_reduce(readable && made ? 1 : 0, Reduce::min) == 1;
     struct stat status {};
     if (readable && ::fstat(file_.descriptor(), &status) == 0) {
-      LiveFiles::all().add(id_of(status));
+      const std::lock_guard lock(live.mutex);
+      live.files.insert(id_of(status));
       id_ = id_of(status);
     }
   } catch (...) {
@@ -199,7 +181,10 @@ UndoFile::~UndoFile() { leave(); }
 
 /// This process no longer writes the file.
 void UndoFile::leave() {
-  if (id_ != FileId{}) LiveFiles::all().remove(std::exchange(id_, {}));
+  if (id_ != FileId{}) {
+    const std::lock_guard lock(live.mutex);
+    live.files.erase(live.files.find(std::exchange(id_, {})));
+  }
   if (undo_ >= 0) ::close(std::exchange(undo_, -1));
 }
 
@@ -314,7 +299,7 @@ bool put_back(const std::string& path, bool writing) {
   }, status{};
   if (::lstat(undo_name.c_str(), &found) != 0 || ::stat(path.c_str(), &status) != 0) return false;
   if (found.st_size == 0 && !writing) return false;
-  if (LiveFiles::all().has(id_of(status))) return false;
+  if (const std::lock_guard lock(live.mutex); live.files.contains(id_of(status))) return false;
   Report report;
   File undo(undo_name, true, 0, report);
   struct stat opened {};
