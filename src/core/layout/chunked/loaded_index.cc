@@ -66,7 +66,7 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
     damaged(state == OpenState::synced ? "no state of it was ever synced" : "it has no valid root");
   LoadedIndex index = read_below(read, roots.at(slot), slot, file_size);
   index.last_generation = static_cast<std::uint32_t>(roots.last());
-  index.is_newest = index.root.generation == index.last_generation && roots.damaged < 0;
+  index.damaged = roots.damaged;
   return index;
 }
 

@@ -62,7 +62,7 @@ class Writer {
   /// Drops the entries before `mark`. Their space goes back to the file system if possible. If
   /// nothing is left, a log with files of its own restarts at the front. Takes epoch, schema,
   /// least_records and closed from `state`. With `keep` the entries stay readable, for people to
-  /// inspect.
+  /// inspect. If it fails, the log continues as before.
   void drop(const Mark& mark, const State& state, bool keep = false);
 
   /// Reads all data of a committed write; `into` has write.bytes. Errc::ebadlog if they are not
@@ -78,6 +78,7 @@ class Writer {
     std::uint64_t sequence = 0;
   };
 
+  void write_state(const State& next);
   void take_back() noexcept;
   void restart();
   void free_before(const Mark& mark);
@@ -91,9 +92,10 @@ class Writer {
   Mark live_;   ///< everything before it no longer counts
   bool continues_ = false, added_continues_ = false;  ///< of the last write committed, added
   bool releases_ = true;                              ///< the file system can give back space
-  std::uint32_t failed_ = 0;                          ///< number of failed commits
-  std::vector<std::byte> entries_;                    ///< added, not committed
-  std::vector<iovec> pieces_;                         ///< data of the added writes
+  bool in_doubt_ = false;           ///< the file may have a later state than state_
+  std::uint32_t failed_ = 0;        ///< number of failed commits
+  std::vector<std::byte> entries_;  ///< added, not committed
+  std::vector<iovec> pieces_;       ///< data of the added writes
   std::vector<iovec> scratch_;
   std::map<Key, Known> known_;
   std::vector<Key> uncommitted_;  ///< keys in known_ of added lists

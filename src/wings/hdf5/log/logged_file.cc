@@ -152,7 +152,7 @@ void LoggedFile::start_writing() {
   if (writer_) return;
   logged::WriterOptions options{options_.buffer_limit, options_.copies, 1};
   agree_on_file(comm_, file_, attempt_to([&] {
-                  options.first_epoch = reader_.last_epoch() + 1;
+                  options.first_epoch = logged::epoch_after(reader_.last_epoch());
                   if (comm_.is_root())
                     logged::FileTails::remove_left(directory_of_pending(options_.path));
                 }));
