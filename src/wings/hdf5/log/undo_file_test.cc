@@ -42,7 +42,7 @@ class UndoFileTest : public testing::Test {
   }
   std::string content() {
     std::string all(2000, ' ');
-    file_.read_at(0, std::as_writable_bytes(std::span(all)));
+    all.resize(file_.read_at(0, std::as_writable_bytes(std::span(all))));
     return all;
   }
   bool has_undo() { return std::filesystem::exists(undo_path(path_)); }
