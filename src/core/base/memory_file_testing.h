@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -22,6 +23,7 @@ struct MemoryDisk {
   bool linked = true;
   int writes = 0, truncations = 0;  ///< calls
   Count released = 0;               ///< bytes
+  std::function<void()> arrived;    ///< is called after each write; an exception is its error
 
   void flip(Offset offset, unsigned bit) {
     bytes.at(static_cast<std::size_t>(offset)) ^= static_cast<std::byte>(1U << bit);
@@ -60,6 +62,7 @@ class MemoryFile : public ByteFile {
         throw Error(Errc::eno_space, "writing " + path_ + ": full");
       p = {};
     }
+    if (disk_->arrived) disk_->arrived();
   }
 
   Offset size() override { return std::ssize(disk_->bytes); }

@@ -180,6 +180,14 @@ store::Slots<State> parse_states(std::span<const std::byte> header, std::uint64_
       refuse("the staging log's state says what cannot be: its first entry is at byte " +
                  std::to_string(state.first_entry),
              look);
+    // A log counts from 0, so that no number overflows.
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    for (const std::uint64_t n : {state.serial, state.epoch, state.first_sequence})
+      if (n > most)
+        refuse("the staging log's state says what cannot be: it is number " + number(state.serial) +
+                   ", of epoch " + number(state.epoch) + ", and its first entry number " +
+                   number(state.first_sequence),
+               look);
     return state;
   };
   const auto begin = std::min(header.size(), static_cast<std::size_t>(first_slot));

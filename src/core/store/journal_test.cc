@@ -120,9 +120,16 @@ TEST(LogState, the_newest_whole_one_holds) {
     damaged[static_cast<std::size_t>(slot_of(9) + at)] ^= std::byte{4};
     EXPECT_EQ(parse_state(damaged, session), old) << at;
   }
+  const State good = old;
   old.first_entry = 100;
   set(old);
   EXPECT_TRUE(refuses([&] { parse_state(bytes, session); }));
+  for (std::uint64_t State::*number : {&State::serial, &State::epoch, &State::first_sequence}) {
+    old = good;
+    old.*number = UINT64_MAX - 1;
+    set(old);
+    EXPECT_TRUE(refuses([&] { parse_state(bytes, session); }));
+  }
 }
 
 TEST(LogState, slots_lie_in_sectors_of_their_own) {

@@ -54,6 +54,9 @@ void Writer::commit() {
   added_.entry = end_.entry + std::ssize(entries_);
   const Share& share = header_.share;
   try {
+    // A state that failed may be in the file. If it restarts the log, nobody looks for entries
+    // here.
+    if (in_doubt_) write_state(state_);
     if (!pieces_.empty()) write_log(*data_, end_.data, pieces_, share, share.data_block, scratch_);
     iovec entries{entries_.data(), entries_.size()};
     write_log(*records_, end_.entry, {&entries, 1}, share, share.record_block, scratch_);
@@ -70,6 +73,18 @@ void Writer::forget() {
   pieces_.clear();
   entries_.clear();
   if (entries_.capacity() > most_kept) entries_.shrink_to_fit();
+}
+
+/// Makes `next` the state. A state in doubt has the same serial, so it is overwritten.
+void Writer::write_state(const State& next) {
+  State numbered = next;
+  numbered.serial = state_.serial + 1;
+  const Share& share = header_.share;
+  const Place slot = place_of(slot_of(numbered.serial), share, share.record_block);
+  in_doubt_ = true;
+  records_->write_at(slot.offset, print_state(numbered, header_.session));
+  in_doubt_ = false;
+  state_ = numbered;
 }
 
 /// To be called after a failed commit. The file may hold whole entries of it. They are removed as
@@ -105,14 +120,10 @@ void Writer::drop(const Mark& mark, const State& state, bool keep) {
     throw Error(Errc::einternal, "a mark of another time in log " + records_->path());
   const bool restarts = header_.share.parts == 1 && !keep && mark == end_ && entries_.empty();
   State next = state;
-  next.serial = state_.serial + 1;
   next.first_sequence = mark.sequence;
   next.first_entry = restarts ? header_bytes : mark.entry;
-  const Offset slot = slot_of(next.serial);
-  records_->write_at(place_of(slot, header_.share, header_.share.record_block).offset,
-                     print_state(next, header_.session));
+  write_state(next);
   // From here on the entries do not count, whether or not their space can be freed.
-  state_ = next;
   live_ = mark;
   if (restarts) {
     restart();

@@ -62,7 +62,7 @@ class Writer {
   /// Drops the entries before `mark`. Their space goes back to the file system if possible. If
   /// nothing is left, a log with files of its own restarts at the front. Takes epoch, schema,
   /// least_records and closed from `state`. With `keep` the entries stay readable, for people to
-  /// inspect.
+  /// inspect. If it fails, the log continues as before.
   void drop(const Mark& mark, const State& state, bool keep = false);
 
   /// Reads all data of a committed entry; `into` has data.bytes. Errc::ebadlog if they are not what
@@ -73,6 +73,7 @@ class Writer {
  private:
   Data facts_of(std::span<const iovec> pieces) const;
   void add_data(std::span<const iovec> pieces, Count bytes);
+  void write_state(const State& next);
   void take_back() noexcept;
   void restart();
   void free_before(const Mark& mark);
@@ -85,6 +86,7 @@ class Writer {
   Mark freed_;                      ///< everything before it was given back to the file system
   Mark live_;                       ///< everything before it no longer counts
   bool releases_ = true;            ///< the file system can give back space
+  bool in_doubt_ = false;           ///< the file may have a later state than state_
   std::uint32_t failed_ = 0;        ///< number of failed commits
   std::vector<std::byte> entries_;  ///< added, not committed
   std::vector<iovec> pieces_;       ///< data of the added entries

@@ -353,6 +353,24 @@ TEST_F(DamagedMaps, the_synced_commit_can_be_opened_to_write_where_the_newest_is
   }
 }
 
+// The next commit would have a lower number, and nobody would find it.
+TEST_F(DamagedMaps, after_the_highest_epoch_nothing_is_written) {
+  const auto bytes = read_all(state_path());
+  const int slot = states()[0];
+  auto state = *decomposed::parse_state(std::span(bytes).subspan(
+      static_cast<std::size_t>(state_place(slot)), static_cast<std::size_t>(slot_bytes)));
+  state.epoch = UINT64_MAX;
+  change(state_path(), state_place(slot), decomposed::print_state(state));
+  std::atomic<int> refused = 0;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto ds = Dataset::open(comm, path_, true, hints_);
+    const auto failed = attempt_to([&] { put(*ds, comm, most_records); });
+    refused += failed && failed->code() == Errc::enotnc;
+  });
+  EXPECT_EQ(refused, ranks);
+  EXPECT_FALSE(reading(chunked::OpenState::newest, most_records));
+}
+
 // Ranks have scattered columns, in one data file.
 class DamagedInverses : public DamagedMaps {
  protected:

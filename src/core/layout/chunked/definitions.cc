@@ -269,14 +269,15 @@ bool ChunkedLayout::load(Count in_header) {
   }
   comm_.forget_failed_meeting();
   if (error) store_.give_up(error->message());
-  if (!error && site_.file.writable() && store_.is_synced()) {
+  if (!error && site_.file.writable()) {
+    if (files_ && !newest) give_up_records(site_, in_header);
+    if (files_) files_->open_to_write(store_.data_files());
+    if (!newest) naming(site_.path, [&] { store_.overrule(); });
     // The process that set the mark may have been killed before it was on the device. Until it is,
-    // older synced states must not be overwritten.
-    by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
-  }
-  if (files_ && !error && site_.file.writable()) {
-    if (!newest) give_up_records(site_, in_header);
-    files_->open_to_write(store_.data_files());
+    // older synced states must not be overwritten. Nor must chunks of states that are given up,
+    // until the one that overrules them is there.
+    if (!newest || store_.is_synced())
+      by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
   }
   shapes_in_header_ = -1;
   renew_codings();

@@ -99,7 +99,7 @@ ChunkIndex load_chunk_index(const ReadInto& read, Offset root, Offset file_size,
     index.numrecs = loaded.directory.numrecs;
     index.facts.generation = loaded.root.generation;
     index.facts.synced = loaded.root.synced;
-    index.facts.newest = loaded.is_newest;
+    index.facts.newest = loaded.is_newest();
     index.facts.certain =
         std::none_of(index.facts.slots.begin(), index.facts.slots.end(),
                      [](const RootSlot& s) { return s.state == RootSlot::State::damaged; });

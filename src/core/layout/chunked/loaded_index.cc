@@ -102,7 +102,7 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
   LoadedIndex index = *read_below(read, roots.at(slot), file_size, nullptr, {});
   index.slot = slot;
   index.last_generation = static_cast<std::uint32_t>(roots.last());
-  index.is_newest = index.root.generation == index.last_generation && roots.damaged < 0;
+  index.damaged = roots.damaged;
   return index;
 }
 

@@ -22,10 +22,13 @@ struct LoadedIndex {
   Root root;
   int slot = 0;
   std::uint32_t last_generation = 0;  ///< highest of the file's roots; the next is higher
-  bool is_newest = true;              ///< no root is newer, and no damaged one may be
+  int damaged = -1;                   ///< a slot whose root is damaged; -1: none
   Directory directory;                ///< after replaying the journal
   std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another
   std::vector<std::byte> journal;     ///< stored bytes
+
+  /// Returns whether no root is newer, and no damaged one may be.
+  bool is_newest() const { return root.generation == last_generation && damaged < 0; }
 };
 
 /// Reads `bytes` at `offset` of the file, or throws.

@@ -252,10 +252,10 @@ void BpDirectory::open_in_turns() {
 // The opening must be larger than earlier ones, even if clocks go back: it identifies what follows
 // a step.
 void BpDirectory::follow_openings() {
-  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - 1;
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const auto last =
       comm_.all_reduce(static_cast<std::int64_t>(std::min(last_opening_, most)), Reduce::max);
-  opening = std::max(opening, static_cast<std::uint64_t>(last) + 1);
+  opening = std::max(opening, opening_after(static_cast<std::uint64_t>(last)));
 }
 
 void BpDirectory::show(std::span<const bp::StepRecord> records) {

@@ -142,6 +142,9 @@ class BpFiles {
 
 /// Returns a new number for this opening.
 std::uint64_t new_opening();
+/// Returns the number after that of an earlier opening. Errc::erange if it leaves none: numbers are
+/// times, so that such a one is damage.
+std::uint64_t opening_after(std::uint64_t last);
 
 /// Collective. Adds up lists over ranks. `before` has this rank's numbers, and gets the sums of
 /// lower ranks. `total` gets the sums of all ranks.

@@ -53,6 +53,9 @@ struct MetadataBlock {
   Count bytes = 0;
 };
 
+/// Returns the next epoch. Errc::erange if there is none.
+std::uint64_t epoch_after(std::uint64_t last);
+
 class LogWriter {
  public:
   /// `file`, `space` and `report` must outlive the writer. With `subfile`, data goes there;

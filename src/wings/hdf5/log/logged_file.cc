@@ -142,7 +142,7 @@ void LoggedFile::start_writing() {
   logged::WriterOptions options{options_.method.buffer_limit,
                                 options_.method.log_copy == Switch::enable, 1};
   agree_on_file(comm_, file_, attempt_to([&] {
-                  options.first_epoch = reader_.last_epoch() + 1;
+                  options.first_epoch = logged::epoch_after(reader_.last_epoch());
                   if (comm_.is_root())
                     logged::FileTails::remove_left(directory_of_pending(options_.path));
                 }));

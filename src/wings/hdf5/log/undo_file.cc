@@ -255,6 +255,11 @@ void UndoFile::save(Offset place, Count bytes) {
   attempt_to([&] { saved_.emplace(first, last); });
 }
 
+void UndoFile::empty() {
+  const int failed = ::ftruncate(undo_, 0) != 0 ? errno : injected_fault("ftruncate", comm_.rank());
+  if (failed != 0) throw system_error(failed, Errc::ewrite, "truncating", path_);
+}
+
 void UndoFile::commit(Offset end) {
   const auto& failed = lost_ ? lost_ : failed_;
   std::int64_t any[] = {failed.has_value(), any_};
@@ -265,13 +270,15 @@ void UndoFile::commit(Offset end) {
             "a write of the file's metadata failed" +
                 (failed ? ": " + failed->message() : " on another rank"),
             "what was flushed before it is safe: it is put back when the file is opened again");
+  // If truncating fails, either file may be the valid one. So everything that either one has is
+  // saved again before it is overwritten. The oldest bytes are the ones that are restored.
+  saved_.clear();
+  end_ = std::max(end_, end);
   if (any[1] != 0)
     agree_on_error(comm_, attempt_to([&] {
-                     if (comm_.is_root() && active_ && ::ftruncate(undo_, 0) != 0)
-                       throw system_error(errno, Errc::ewrite, "truncating", path_);
+                     if (comm_.is_root() && active_) empty();
                    }));
   // From now on the new file is valid, and ranks may overwrite it: the undo file is empty.
-  saved_.clear();
   any_ = false;
   end_ = end;
 }
