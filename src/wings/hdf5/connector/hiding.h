@@ -82,7 +82,4 @@ std::optional<herr_t> iterate_groups_old(const Object& at, H5VL_optional_args_t&
 std::optional<herr_t> iterate_attributes_old(const Object& at, H5VL_optional_args_t& args,
                                              hid_t dxpl);
 
-/// Removes hidden entries from a copy of a root group, after an H5Ocopy.
-void remove_hidden(const Object& copy_at, const H5VL_loc_params_t& copy, hid_t dxpl);
-
 }  // namespace forebay::vol

@@ -37,8 +37,7 @@ bool is_filled_by_hdf5(hid_t dcpl) {
 
 void for_each_stand_in(const UnderObject& root,
                        const std::function<void(const UnderObject&, const StoredDataset&)>& use) {
-  SeenObjects seen;
-  for_each_object(root, seen, [&](const UnderObject& object) {
+  for_each_object(root, [&](const UnderObject& object) {
     if (object.type != H5I_DATASET) return;
     if (const auto stored = read_stored(object, H5P_DATASET_XFER_DEFAULT)) use(object, *stored);
   });

@@ -71,9 +71,8 @@ void LoggedHooks::object_copied(const ObjectCopy& copy) {
   source->flush_from(copy.source);
   const CopyPlace place = place_of(copy);
   const OwnedUnder top = open_child(place.at, place.location);
-  SeenObjects seen;
   std::optional<Error> failed;
-  for_each_object(top.get(), seen, [&](const UnderObject& dataset) {
+  for_each_object(top.get(), [&](const UnderObject& dataset) {
     if (without_attributes) remove_visible_attributes(dataset);
     if (dataset.type != H5I_DATASET) return;
     auto stored = read_stored(dataset, copy.dxpl);

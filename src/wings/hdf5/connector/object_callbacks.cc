@@ -26,7 +26,8 @@ void after_copy(const ObjectCopy& copy, Object& from, Object& to) {
   if (!copy.source_hooks) return;
   const H5VL_loc_params_t source = name_location(copy.source_location->obj_type, copy.source_name);
   if (!from.file->hidden_links().is_root(from.below(), source, copy.dxpl)) return;
-  remove_hidden(to, name_location(copy.destination_location->obj_type, copy.destination_name),
+  remove_hidden(to.below(),
+                name_location(copy.destination_location->obj_type, copy.destination_name),
                 copy.dxpl);
 }
 
@@ -51,8 +52,7 @@ void refuse_to_expand_references(const Object& from, const Object& to, hid_t ocp
 
 // Refuses logged datasets, because a copy would be looked up in the log of another file.
 void refuse_logged(const UnderObject& top) {
-  SeenObjects seen;
-  for_each_object(top, seen, [](const UnderObject& object) {
+  for_each_object(top, [](const UnderObject& object) {
     if (object.type == H5I_DATASET && is_logged(object, H5P_DATASET_XFER_DEFAULT))
       throw Error(Errc::enotsupport,
                   "an external link or a mount leads into the log of another file, which is not "
@@ -67,11 +67,10 @@ void refuse_foreign_logs(Object& from, const char* name, hid_t ocpypl) {
   if (!is_native(from.connector())) return;
   const OwnedUnder source = open_quietly(from.below(), name_location(from.type, name));
   if (!source) return;
-  SeenObjects seen;
   const FileRef file = FileState::of_object(source.get(), from.file);
   if (&*file != &*from.file || !file->looked_into()) return refuse_logged(source.get());
   if ((copy_flags(ocpypl) & H5O_COPY_EXPAND_EXT_LINK_FLAG) == 0) return;
-  for_each_object(source.get(), seen, [&](const UnderObject& group) {
+  for_each_object(source.get(), [&](const UnderObject& group) {
     if (group.type != H5I_GROUP) return;
     for (const UnderLink& link : links_of(group)) {
       if (!link.external) continue;

@@ -2,6 +2,8 @@
 
 #include <H5VLnative.h>
 
+#include <set>
+
 #include "base/attempt.h"
 #include "hdf5/connector/errors.h"
 
@@ -212,16 +214,20 @@ void link_to(const UnderObject& object, const UnderObject& group, const UnderLin
     throw_hdf5("making a link");
 }
 
-void for_each_object(const UnderObject& object, SeenObjects& seen,
+void for_each_object(const UnderObject& object,
                      const std::function<void(const UnderObject&)>& use) {
-  if (!seen.insert(token_of(object)).second) return;
-  use(object);
-  if (object.type != H5I_GROUP) return;
-  for (const UnderLink& link : links_of(object)) {
-    if (!link.hard) continue;
-    const OwnedUnder child = open_child(object, name_location(H5I_GROUP, link.name.c_str()));
-    for_each_object(child.get(), seen, use);
-  }
+  std::set<std::vector<std::byte>> seen;  // tokens
+  const auto visit = [&](const auto& self, const UnderObject& at) -> void {
+    if (!seen.insert(token_of(at)).second) return;
+    use(at);
+    if (at.type != H5I_GROUP) return;
+    for (const UnderLink& link : links_of(at)) {
+      if (!link.hard) continue;
+      const OwnedUnder child = open_child(at, name_location(H5I_GROUP, link.name.c_str()));
+      self(self, child.get());
+    }
+  };
+  visit(visit, object);
 }
 
 std::vector<std::string> attribute_names(const UnderObject& object) {

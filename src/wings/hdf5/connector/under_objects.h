@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -53,11 +52,8 @@ void rename_link(const UnderObject& group, const UnderLink& link, const std::str
 /// Makes a hard link to `object` with the name and encoding of `link`.
 void link_to(const UnderObject& object, const UnderObject& group, const UnderLink& link);
 
-/// Tokens of objects that a traversal has seen.
-using SeenObjects = std::set<std::vector<std::byte>>;
 /// Calls `use` once for an object and for every object below it, however it is linked.
-void for_each_object(const UnderObject& object, SeenObjects& seen,
-                     const std::function<void(const UnderObject&)>& use);
+void for_each_object(const UnderObject& object, const std::function<void(const UnderObject&)>& use);
 
 /// Returns names in creation order if the object keeps it, otherwise sorted by name.
 std::vector<std::string> attribute_names(const UnderObject& object);
