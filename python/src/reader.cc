@@ -9,12 +9,12 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "store/staging_control.h"
 #include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "files/references.h"
 #include "patches/files/level_source.h"
 #include "patches/files/refinement.h"
+#include "store/staging_control.h"
 #include "support.h"
 
 namespace forebay::python {

@@ -34,9 +34,8 @@ TEST(Effect, a_codec_without_a_layout_is_told_of) {
 }
 
 TEST(Effect, keys_tell_what_they_take) {
-  for (const char* hints :
-       {"chunk_bytes=64KiB", "subfiling=node", "subfile_ranks=2", "async_memory=1MiB",
-        "pnetcdf_subfiling=enable;layout=chunked"})
+  for (const char* hints : {"chunk_bytes=64KiB", "subfiling=node", "subfile_ranks=2",
+                            "async_memory=1MiB", "pnetcdf_subfiling=enable;layout=chunked"})
     EXPECT_EQ(told(hints, plain).size(), 1u) << hints;
   EXPECT_EQ(told("subfiling=node", chunks).size(), 1u);
   EXPECT_TRUE(told("subfiling=node;container=directory", chunks).empty());

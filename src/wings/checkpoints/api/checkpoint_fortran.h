@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 FOREBAY_EXPORT extern int forebay_f_checkpoint_open_mpi(MPI_Fint comm, const char* name,
-                                                    const char* hints, int* store);
+                                                        const char* hints, int* store);
 /* `codec` empty: hints and XML decide. `contiguous` 0: memory with gaps, which push cannot use. */
 FOREBAY_EXPORT extern int forebay_f_checkpoint_var(int store, const char* name, const char* type,
                                                    int ndims, const int64_t* shape,
