@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "dataset/dataset.h"
+#include "dataset/file_sharing.h"
 
 namespace forebay {
 
@@ -20,9 +21,10 @@ namespace forebay {
               "configure Forebay with bundles in -DFOREBAY_WINGS");
 }
 
-inline int meet_before_opening(const Comm&, const char*, int, bool) { return 0; }
+inline void meet_before_opening(const Comm&, const char*, int, bool) {}
 inline bool any_bundles() { return false; }
-inline void join_bundle(Dataset&) {}
+inline bool is_bundled(const Dataset&) { return false; }
+inline void join_bundle(Dataset& dataset) { sharing_by_none.enter()->join(dataset, {}); }
 inline void close_file(std::unique_ptr<Dataset> dataset) { dataset->close(); }
 inline void abort_file(std::unique_ptr<Dataset> dataset) { dataset->abort(); }
 inline int open_bundle(const Comm&, const std::string&, const HintMap&) { refuse_bundle(); }
