@@ -284,6 +284,7 @@ class Refinement(Iterator):
         if self._its is None:
             dataset = variable._dataset
             start, count = list(self._box.start), list(self._box.count)
+            need("patches", "levels")
             self._its = dataset._handle_for_use().refining(variable._number, start, count, dataset.threads)
         elif self._its.level == self.level:  # else it is finer than what was yielded: there was an error behind it
             self._its.refine(self._wanted)
@@ -368,6 +369,8 @@ class LevelDataset(Mapping):
         if not 0 <= level <= max((variable.levels for variable in dataset.values()), default=0):
             raise IndexError(f"{dataset.path}: no variable has a level {level}")
         handle = dataset._handle_for_use()
+        if level:
+            need("patches", "levels")
         its = handle.at_level(level) if level else None  # (its own level, steps) of each variable
         coarse: dict[int, Dimension] = {}  # by the other's id
         self.variables: dict[str, Level] = {}

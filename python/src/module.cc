@@ -39,5 +39,8 @@ NB_MODULE(_forebay, module) {
   wings.append("groups");
   python::bind_groups(module);
 #endif
+#if FOREBAY_PYTHON_PATCHES
+  wings.append("patches");
+#endif
   module.attr("wings") = nb::tuple(wings);
 }
