@@ -14,9 +14,12 @@ namespace {
 class EntranceAlone final : public Entrance {
   void join(Dataset& file, const OpeningFacts& found) override {
     Entrance::join(file, found);
-    if (file.writable() && file.method().passed_on.contains("bundle"))
+    if (!file.writable() || !file.method().passed_on.contains("bundle")) return;
+    // All ranks have met for the last time: a sentence for which there is no memory is left out.
+    attempt_to([&] {
       file.remark("bundle " + method_value(file.method(), "bundle") +
                   ": left out, as this build has no bundles");
+    });
   }
 };
 
