@@ -169,6 +169,8 @@ bool shows_anchors(const std::string& path) {
     const Descriptor file = open_regular(directory::to_open(path), status);
     const Schema stored = read_stored(file, path, status.st_size);
     each_layout_in(stored, [&](const LayoutEntry&) { shows = true; });
+    const anchors::UnknownAnchors unknown(stored);
+    for (const Variable& var : stored.vars) shows = shows || unknown.mark_of(var) != nullptr;
   });
   return shows && !unreadable;
 }
@@ -213,8 +215,9 @@ void ClassicFile::open_readers(store::OpenState state) {
     if (reader.chunks() != nullptr) chunks_ = reader.chunks();
     if (reader.slabs() != nullptr) maps_ = reader.slabs();
   });
+  const anchors::UnknownAnchors unknown(schema_);
   for (std::size_t v = 0; v < schema_.vars.size(); ++v)
-    if (auto why = anchors::refusal_of_anchor(schema_, schema_.vars[v]))
+    if (auto why = unknown.refusal(schema_.vars[v]))
       refused_.emplace(static_cast<VarId>(v), std::move(*why));
 }
 

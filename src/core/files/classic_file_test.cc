@@ -300,6 +300,7 @@ TEST_F(ClassicFileTest, anchors_of_an_unknown_layout_are_no_values) {
   place_variables(schema_, nullptr, {}, classic::header_size(schema_));
   write();
   EXPECT_EQ(read(4, {}), Ints{400}) << "the header does not tell of such a layout";
+  EXPECT_FALSE(shows_anchors(path_));
   schema_.attributes.put(text_attribute("__mist_root", "17"));
   place_variables(schema_, nullptr, {}, classic::header_size(schema_));
   write();
@@ -312,6 +313,20 @@ TEST_F(ClassicFileTest, anchors_of_an_unknown_layout_are_no_values) {
   EXPECT_FALSE(check_file(path_, {}).vars[4].readable);
   EXPECT_EQ(fault([&] { Dataset::open(Comm(), path_, false, {}); }), Errc::enotbuilt);
   EXPECT_EQ(message_.find(why), 0u) << message_;
+  EXPECT_TRUE(shows_anchors(path_));
+}
+
+TEST_F(ClassicFileTest, attributes_that_only_look_like_those_of_anchors_are_a_programs) {
+  add("m", Type::int32, {});
+  for (const char* name : {"__dims", "__mist_dims"})
+    schema_.vars.back().attributes.put(text_attribute(name, "y x"));
+  for (const char* name : {"_NCProperties", "__mistral"})
+    schema_.attributes.put(text_attribute(name, "17"));
+  place_variables(schema_, nullptr, {}, classic::header_size(schema_));
+  write();
+  EXPECT_EQ(read(4, {}), Ints{400});
+  EXPECT_FALSE(shows_anchors(path_));
+  Dataset::open(Comm(), path_, false, {})->close();
 }
 
 TEST_F(ClassicFileTest, other_files_are_refused_with_what_they_are) {

@@ -52,7 +52,7 @@ Pipeline stored_pipeline(const Variable& var, const std::string& codec) {
     throw Error(Errc::enotsupport,
                 "variable " + var.name + " is encoded with \"" + codec +
                     "\", which cannot be read: " + error.message(),
-                error.advice());
+                error.code() == Errc::einval ? "use a build with all wings" : error.advice());
   }
 }
 

@@ -6,7 +6,6 @@
 #include "burst/burst.h"
 #include "burst/fingerprint.h"
 #include "comm/agree.h"
-#include "stage/recovery.h"
 #include "storage/file.h"
 #include "store/journal_files.h"
 #include "store/staging_control.h"
@@ -113,7 +112,6 @@ std::unique_ptr<Stage> make(const StageSite& site) {
 }
 
 constexpr std::string_view orders[] = {"two-level", "replay", "flatten"};
-constexpr std::string_view recoveries[] = {"refuse", "auto", "ignore"};
 
 /// The front ends whose writes can be staged in logs.
 constexpr FrontEnds staged = written_as_netcdf | FrontEnd::groups;
@@ -169,12 +167,6 @@ constexpr KeySpec keys[] = {
              place_in<&Method::burst_order>, orders)
         .honoured_by(written_as_netcdf)
         .with("stage=burst"),
-    word_key({"recover", "refuse|auto|ignore", "refuse",
-              "What opening a file does when a job that ended has left writes of it in staging "
-              "logs: fail and say so, replay them, or open the file as it is.",
-              "engine"},
-             place_in<&Method::recover>, recoveries)
-        .honoured_by(netcdf_files | FrontEnd::groups),
     stage_choice(),
     directory_key(),
     pnetcdf_switch("nc_burst_buf_overwrite", "enable",
@@ -211,7 +203,6 @@ extern const StageEntry burst_stage{{"burst",
                                     true,
                                     true,
                                     false,
-                                    false,
-                                    Leftovers{has_leftover_logs, meet_leftover_logs}};
+                                    false};
 
 }  // namespace forebay

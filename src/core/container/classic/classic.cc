@@ -319,8 +319,9 @@ void ClassicContainer::open() {
                                  [&](const Variable& v) { return kept.part->keeps(v); });
     if (any) add_part(std::move(kept));
   }
+  const anchors::UnknownAnchors unknown(schema_);
   for (const Variable& var : schema_.vars)
-    if (const auto why = anchors::refusal_of_anchor(schema_, var)) throw why->at(site_.path);
+    if (const auto why = unknown.refusal(var)) throw why->at(site_.path);
   parts_begin();
   const Count in_header = schema_.numrecs;
   bool newest = true;

@@ -590,6 +590,8 @@ void ChunkStore::undo(const Publication& news) {
 
 bool ChunkStore::mark_synced() {
   require_whole();
+  // A mark that fails may still arrive. So what this state uses is kept from here on.
+  if (!is_synced()) synced_generation_ = root_state_.generation;
   return commits_.mark_synced(
       [this](int slot, const Root& marked) { by_root(comm_, [&] { write_root(slot, marked); }); });
 }

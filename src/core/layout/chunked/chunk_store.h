@@ -53,7 +53,7 @@ class ChunkStore {
   /// can be read. Returns LoadedIndex::is_newest(). If it is false, a writer calls overrule() next.
   bool load(Offset root, Offset file_size, OpenState state);
   /// Collective. Publishes the loaded state once more, so that it is newer than what is given up,
-  /// and no slot is damaged. Nothing else may be written before the file is synced.
+  /// over a damaged slot if there is one. Nothing else may be written before the file is synced.
   void overrule();
 
   /// Local, equal on all ranks. Notes that the index cannot be read. Using a chunked variable then

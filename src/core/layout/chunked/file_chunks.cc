@@ -157,8 +157,8 @@ FileChunks::FileChunks(Schema& schema, ChunkIndex index, Offset file_size, ReadI
     : schema_(schema),
       index_(std::move(index)),
       file_size_(file_size),
-      read_(std::move(read)),
-      beside_(std::move(beside)) {
+      beside_(std::move(beside)),
+      read_(std::move(read)) {
   index_.facts.apart = beside_ != nullptr;
   items_.resize(schema.vars.size());
   if (!index_.facts.damage) chunked::tell(index_.tables, index_.numrecs, schema);
@@ -208,7 +208,10 @@ ChunkFacts FileChunks::facts(VarId id) const {
   facts.shape = var.chunking->shape;
   const Item& its = item(id);
   std::optional<ChunkGrid> without_codec;
-  if (its.refused && its.refused->code() == Errc::enotsupport && !facts.shape.empty())
+  // A codec that nobody knows may be one of a wing that divides chunks: they cannot be counted.
+  const auto unknown = attempt_to([&] { Pipeline::parse(facts.codec); });
+  const bool is_counted = !unknown || unknown->code() != Errc::einval;
+  if (its.refused && its.refused->code() == Errc::enotsupport && !facts.shape.empty() && is_counted)
     without_codec.emplace(var, facts.shape);
   const chunked::VariableCoding* its_coding = its.codings.empty() ? nullptr : its.codings.data();
   const ChunkGrid* grid = its_coding != nullptr ? &its_coding->grid

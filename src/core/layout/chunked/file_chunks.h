@@ -196,8 +196,8 @@ class FileChunks final : public VariableReader {
   const Schema& schema_;
   ChunkIndex index_;
   Offset file_size_;
+  std::shared_ptr<Beside> beside_;  // what read_ holds refers to it
   ReadInto read_;
-  std::shared_ptr<Beside> beside_;
   std::vector<Item> items_;
 };
 
