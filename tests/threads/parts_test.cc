@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -515,7 +516,9 @@ TEST(Layouts, live_together_in_one_file) {
   }
   const FileCheck check = check_file(path, {});
   EXPECT_EQ(check.status, CheckStatus::good);
-  EXPECT_EQ(check.notes.size(), 2) << "one for each variable of the toy";
+  EXPECT_EQ(std::count_if(check.notes.begin(), check.notes.end(),
+                          [](const auto& note) { return note.find("toy") != std::string::npos; }),
+            2);
   for (const VariableCheck& var : check.vars)
     EXPECT_EQ(var.readable, check.names[static_cast<std::size_t>(var.var)][0] != 't');
   const References references = make_references(file, {.skip = true});

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/processors.h"
 #include "base/words.h"
+#include "format/anchor.h"
 #include "format/classic_header.h"
 #include "layout/canonical/canonical.h"
 #include "layout/classic_part.h"
@@ -197,8 +198,12 @@ void ClassicFile::open_readers(store::OpenState state) {
       Schema one = schema_;
       for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
         one.vars.assign(1, schema_.vars[v]);
-        if (layout.in_classic.is_in(one))
-          without_reader_.emplace(static_cast<VarId>(v), layout.name);
+        if (!layout.in_classic.is_in(one)) continue;
+        Error why(Errc::enotbuilt,
+                  "variable " + one.vars[0].name + " has the layout " + layout.name +
+                      ", which only programs read",
+                  "copy it with a program to a file with another layout");
+        refused_.emplace(static_cast<VarId>(v), std::move(why));
       }
       return;
     }
@@ -208,15 +213,14 @@ void ClassicFile::open_readers(store::OpenState state) {
     if (reader.chunks() != nullptr) chunks_ = reader.chunks();
     if (reader.slabs() != nullptr) maps_ = reader.slabs();
   });
+  for (std::size_t v = 0; v < schema_.vars.size(); ++v)
+    if (auto why = anchors::refusal_of_anchor(schema_, schema_.vars[v]))
+      refused_.emplace(static_cast<VarId>(v), std::move(*why));
 }
 
-std::optional<Error> ClassicFile::refused(VarId var) const {
-  const auto layout = without_reader_.find(var);
-  if (layout == without_reader_.end()) return std::nullopt;
-  return Error(Errc::enotbuilt,
-               "variable " + schema_.vars[static_cast<std::size_t>(var)].name + " has the layout " +
-                   layout->second + ", which only programs read",
-               "copy it with a program to a file with another layout");
+const Error* ClassicFile::refused(VarId var) const {
+  const auto found = refused_.find(var);
+  return found == refused_.end() ? nullptr : &found->second;
 }
 
 bool ClassicFile::changed() const {
@@ -280,7 +284,7 @@ bool ClassicFile::read(VarId id, const Subarray& selection, Type type, void* out
   check(id, selection, type, level);
   const auto& count = selection.count;
   if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
-  if (const auto why = refused(id)) throw why->at(path_);
+  if (const Error* why = refused(id)) throw why->at(path_);
   const VariableReader* const reader = reader_of(schema_.vars[static_cast<std::size_t>(id)]);
   if (reader == nullptr) return read_plain(id, selection, type, out, threads);
   return naming(path_, [&] { return reader->read(id, selection, type, out, threads, level); });

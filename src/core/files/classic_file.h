@@ -45,8 +45,9 @@ class ClassicFile {
   const FileChunks* chunks() const { return chunks_; }
   /// Facts about maps and decomposed variables; null if there are none.
   const SlabReader* maps() const { return maps_; }
-  /// Returns why a variable cannot be read at all: its layout has no reader for one process.
-  std::optional<Error> refused(VarId var) const;
+  /// Returns why a variable cannot be read at all: its layout has no reader for one process, or
+  /// this build lacks it. Null: it can.
+  const Error* refused(VarId var) const;
   /// Returns how many records only the header knows (docs/decomposed.md).
   Count added_records() const { return added_records_; }
   const std::string& path() const { return path_; }
@@ -106,7 +107,7 @@ class ClassicFile {
   std::vector<std::unique_ptr<const VariableReader>> readers_;
   const FileChunks* chunks_ = nullptr;
   const SlabReader* maps_ = nullptr;
-  std::map<VarId, const char*> without_reader_;  // the layout of each
+  std::map<VarId, Error> refused_;
 };
 
 /// Returns one past the last byte of a variable's data in a file of schema.numrecs records; its

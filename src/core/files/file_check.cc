@@ -40,7 +40,7 @@ class FileChecker {
       VariableCheck check;
       check.var = static_cast<VarId>(v);
       check.chunked = var.chunking.has_value();
-      if (const auto refused = file_.refused(check.var)) {
+      if (const Error* refused = file_.refused(check.var)) {
         check.readable = false;
         check.problem = refused->message();
         result_.notes.push_back(refused->message());

@@ -82,7 +82,7 @@ class Maker {
       const auto id = static_cast<VarId>(v);
       const Variable& var = schema.vars[v];
       mine_ = Json::object();
-      const auto refused = file_.refused(id);
+      const Error* const refused = file_.refused(id);
       const std::string why = refused          ? refused->message()
                               : var.decomposed ? add_decomposed(id, var)
                               : var.chunking   ? add_chunked(id, var)

@@ -44,6 +44,24 @@ std::string fault_of_dims(std::span<const std::int32_t> dims, const Schema& stor
   return {};
 }
 
+std::optional<Error> refusal_of_anchor(const Schema& schema, const Variable& var) {
+  constexpr std::string_view front = "__", end = "_dims";
+  if (var.ndims() > 0) return std::nullopt;
+  for (const Attribute& a : var.attributes) {
+    const std::string_view name = a.name;
+    if (!name.starts_with(front) || !name.ends_with(end)) continue;
+    const auto mark = name.substr(0, name.size() - end.size());
+    for (const Attribute& b : schema.attributes)
+      if (mark != front && b.name.starts_with(mark))
+        return Error(Errc::enotbuilt,
+                     "variable " + var.name +
+                         " stands for values that lie elsewhere, in a layout " +
+                         "that this build lacks (attribute " + a.name + ")",
+                     "use a build with all wings");
+  }
+  return std::nullopt;
+}
+
 Variable anchor_of(const Variable& var) {
   Variable anchor;
   anchor.name = var.name;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "array/schema.h"
+#include "base/error.h"
 
 namespace forebay::anchors {
 
@@ -26,6 +27,12 @@ std::optional<std::vector<std::int32_t>> integers_of(const AttributeList& list, 
 
 /// Returns why a variable cannot have these dimensions; empty if it can.
 std::string fault_of_dims(std::span<const std::int32_t> dims, const Schema& stored);
+
+/// Returns why a variable's values cannot be read, in a schema from which all layouts of this build
+/// have taken over their anchors: it is an anchor of another one. Such a layout NAME has an
+/// attribute
+/// __NAME_dims of each anchor, and an attribute of the header whose name begins with __NAME.
+std::optional<Error> refusal_of_anchor(const Schema& schema, const Variable& var);
 
 /// Returns a scalar with the variable's name, type, attributes and place.
 Variable anchor_of(const Variable& var);
