@@ -55,10 +55,9 @@ class Container {
 
   /// Collective. Makes the file. `exclusive`: Errc::eexist if there is one. `made`: this rank has
   /// made it. `may_be_later`: if the method wants it, a thread makes the file in the background, if
-  /// this is a JointContainer.
-  /// Returns whether its last step was a reduction after which nothing fails; the same on all
-  /// ranks. If so, that reduction has also replaced the values of `tells` (if it is set) by their
-  /// maxima.
+  /// this is a JointContainer. Returns whether its last step was a reduction after which nothing
+  /// fails; the same on all ranks. If so, that reduction has also replaced the values of `tells`
+  /// (if it is set) by their maxima.
   using Tells = std::function<std::span<std::int64_t>()>;
   virtual bool create(bool exclusive, bool may_be_later, bool& made, const Tells& tells) = 0;
   /// Collective. Reads the definitions into the schema, and all else that data access needs.

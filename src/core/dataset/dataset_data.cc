@@ -11,7 +11,6 @@
 #include "array/out_of_range.h"
 #include "base/attempt.h"
 #include "base/byteorder.h"
-#include "codec/pipeline.h"
 #include "dataset/dataset.h"
 
 namespace forebay {
