@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "hdf5/files/hdf5_source.h"
 #include "hdf5/files/log_report.h"
+#include "method/method_values.h"
 #include "tools/format_commands.h"
 #include "tools/progress.h"
 
