@@ -105,6 +105,7 @@ core_with() {
   shift 2
   if [[ " $wings " == *" hdf5 "* ]] && hdf5=$(hdf5_options); then
     mapfile -t options <<<"$hdf5"
+    options+=(-DFOREBAY_HDF5=ON)  # another set of wings may have left it out of this tree
   fi
   ensure_sz3
   say "configuring build/$tree: the core${wings:+ with $wings}"

@@ -38,7 +38,7 @@ lint_python() {
   "$python" - "$root" <<'PY'
 import ast, pathlib, sys
 root = pathlib.Path(sys.argv[1])
-for folder in ("scripts", "bench", "tests", "src", "docs", "python"):
+for folder in ("scripts", "bench", "cmake", "tests", "src", "docs", "python"):
     for path in sorted((root / folder).rglob("*.py")):
         ast.parse(path.read_text(encoding="utf-8"), str(path))
 PY

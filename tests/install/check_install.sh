@@ -86,8 +86,9 @@ if [[ $mpifort != none ]]; then
   within "configure in Fortran" "$cmake" -S "$here/fortran_project" -B fortran "-DCMAKE_PREFIX_PATH=$prefix" \
     "-DMPI_Fortran_COMPILER=$mpifort" "-DMPI_C_COMPILER=$mpicc"
   within "build in Fortran" "$cmake" --build fortran
-  within "the module's source" "$mpifort" -DFOREBAY_MPI_F08 "$prefix/share/forebay/forebay.F90" \
-    "$prefix/share/forebay/forebay_checkpoint.F90" "$examples/groups.f90" \
+  modules=("$prefix/share/forebay/forebay.F90")
+  [[ ! -e $prefix/share/forebay/forebay_checkpoint.F90 ]] || modules+=("$prefix/share/forebay/forebay_checkpoint.F90")
+  within "the module's source" "$mpifort" -DFOREBAY_MPI_F08 "${modules[@]}" "$examples/groups.f90" \
     -L"$libdir" -lforebay -Wl,-rpath,"$libdir" -o groups_source
   for program in ./groups_pkgconfig fortran/groups ./groups_source; do
     within "$program runs" "${launch[@]}" "$program" "$examples/groups_fortran.xml" groups.bp

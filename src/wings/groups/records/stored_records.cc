@@ -303,10 +303,6 @@ class StoredRecords final : public StoredGroup {
   mutable std::pair<std::size_t, std::int64_t> ends_are_{-1, -1};
 };
 
-// -- blocks of ranks
-
-// -- together
-
 }  // namespace
 
 std::unique_ptr<StoredGroup> open_records(const Comm& comm, const std::string& path,

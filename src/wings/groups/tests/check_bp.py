@@ -452,7 +452,8 @@ def main():
     faults(options.writer, options.dir / "fault.bp", ["2", "0", "2"])
     kills(options.writer, options.dir, options.command)
     if options.command:
-        kills_in_logs(options.writer, options.dir, options.command)
+        if "burst" in os.environ.get("FOREBAY_TEST_WINGS", "burst").split(","):
+            kills_in_logs(options.writer, options.dir, options.command)
         recover_adios2(options.command, options.dir / "adios2.bp")
     return 0
 
