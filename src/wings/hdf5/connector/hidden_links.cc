@@ -81,9 +81,9 @@ HiddenPositions hidden_attributes(const UnderObject& at, const H5VL_loc_params_t
 
 void remove_hidden(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl) {
   H5I_type_t type = H5I_BADID;
-  const OwnedUnder opened(H5VLobject_open(at.object, &location, at.connector, &type, dxpl, nullptr),
-                          at.connector, type);
-  if (!opened) throw UnderFailed{};
+  void* const object = H5VLobject_open(at.object, &location, at.connector, &type, dxpl, nullptr);
+  if (object == nullptr) throw UnderFailed{};
+  const OwnedUnder opened(object, at.connector, type);
   const H5VL_loc_params_t self = self_location(type);
   for (const std::string& name :
        note_links(opened.get(), self, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names) {

@@ -36,9 +36,9 @@ struct Job {
 class Elements {
  public:
   Elements(hid_t type, hid_t space, std::size_t bytes)
-      : type_(type), space_(space), bytes_(bytes) {}
+      : type_(type), space_(space), bytes_(bytes), owns_(has_varying_parts(type)) {}
   ~Elements() {
-    if (has_varying_parts(type_)) H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, bytes_.data());
+    if (owns_) H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, bytes_.data());
   }
   Elements(const Elements&) = delete;
   Elements& operator=(const Elements&) = delete;
@@ -47,6 +47,7 @@ class Elements {
  private:
   hid_t type_, space_;
   std::vector<std::byte> bytes_;  // zeros own nothing
+  bool owns_;                     // HDF5 allocates memory for parts of elements
 };
 
 class Copier {
