@@ -210,6 +210,16 @@ void BurstStage::flush(bool collective) {
   flush_alone();
 }
 
+// A power failure may undo what no device has stored. Entries that came back would be replayed over
+// later writes. A log that was lost is skipped by its epoch.
+void BurstStage::synced() {
+  const Lock lock = quiet();
+  if (!unsynced_) return;
+  if (writer_) writer_->sync();
+  host_.sync_epoch();
+  unsynced_ = false;
+}
+
 staging::ReadData BurstStage::reader() {
   return [this](const staging::WriteFacts& write, std::span<std::byte> into) {
     writer_->read(write, into);
@@ -289,6 +299,7 @@ void BurstStage::drop_all(Count least_records, bool epoch_over) {
   current_.clear();
   current_pieces_ = 0;
   thread_failed_ = false;
+  unsynced_ = true;
   if (!writer_) return;
   bool removed = false;
   const auto error = attempt_to([&] {

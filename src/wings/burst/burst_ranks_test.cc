@@ -14,6 +14,7 @@
 #include "base/failing_memory_testing.h"
 #include "base/memory_file_testing.h"
 #include "burst/burst.h"
+#include "burst/log/log_testing.h"
 #include "comm/agree.h"
 #include "comm/thread_ranks.h"
 
@@ -95,6 +96,7 @@ class CountingHost : public Host {
   void before_flush() override { tell("before"); }
   void after_flush() override { tell("after"); }
   void epoch_begins(std::uint64_t epoch) override { tell("epoch " + std::to_string(epoch)); }
+  void sync_epoch() override { tell("stored"); }
   std::uint64_t fingerprint() const override { return 7; }
   std::unique_ptr<Aside> aside() override { return nullptr; }
 
@@ -264,6 +266,42 @@ TEST_F(BurstRanks, a_full_log_is_flushed_and_order_is_kept) {
     EXPECT_GE(report[Counter::flushes], rounds);
     stage->close(false);
   });
+}
+
+// The devices of the logs store what is staged, and nothing that follows unless they are told to.
+TEST_F(BurstRanks, after_a_sync_no_power_failure_brings_staged_writes_back) {
+  struct Alone : ArrayLayout {
+    using ArrayLayout::ArrayLayout;
+    bool writes_alone() const override { return true; }
+  };
+  for (const bool alone : {false, true}) {
+    world_.told.clear();
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      Alone layout(world_);
+      const auto stage = make(comm, layout, report);
+      stage_round(comm, *stage, 0);
+      staging::TestLog log;
+      {
+        const std::lock_guard lock(world_.mutex);
+        log.records = world_.disks.at(options_.log_stem(comm.rank()) + ".records");
+        log.data = world_.disks.at(options_.log_stem(comm.rank()) + ".data");
+      }
+      for (const auto& disk : {log.records, log.data}) disk->stored = disk->bytes;
+      stage->flush(!alone);
+      stage->synced();
+      const staging::TestLog left = log.copy();
+      for (const auto& disk : {left.records, left.data}) disk->bytes = disk->stored;
+      EXPECT_TRUE(staging::walk(left).ids.empty()) << comm.rank();
+      EXPECT_EQ(left.reader()->state().epoch, alone ? 0U : 1U) << comm.rank();
+      stage->synced();  // nothing was dropped since
+      stage->close(false);
+    });
+    const std::vector<std::string> alone_told{"begin", "stored", "closing 0", "end"};
+    const std::vector<std::string> together_told{"begin",  "before",    "after", "epoch 1",
+                                                 "stored", "closing 1", "end"};
+    EXPECT_EQ(world_.told, alone ? alone_told : together_told);
+  }
 }
 
 // One rank's part cannot be written: all ranks throw, keep their staged writes, and flush again.
