@@ -253,8 +253,9 @@ void BurstStage::refuse_lost(const FlushResult& result) const {
 void BurstStage::flush_together() {
   const Lock lock = quiet();
   together(comm_, [&] {
-    if (comm_.all_reduce(std::int64_t{!nothing_staged()}, Reduce::max) == 0) {
-      if (blocked_ || undropped_) drop_all(writer_->state().least_records, false);
+    // The end of an epoch also keeps a log from being replayed that could not be emptied.
+    if (comm_.all_reduce(std::int64_t{!nothing_staged() || undropped_}, Reduce::max) == 0) {
+      if (blocked_) drop_all(writer_->state().least_records, false);
       return layout_->flush();
     }
     host_.before_flush();

@@ -73,6 +73,12 @@ class ArrayLayout : public Layout {
   bool slow_ = false;
 };
 
+class AloneLayout : public ArrayLayout {
+ public:
+  using ArrayLayout::ArrayLayout;
+  bool writes_alone() const override { return true; }
+};
+
 class CountingHost : public Host {
  public:
   CountingHost(World& world, bool root) : world_(world), root_(root) {}
@@ -268,17 +274,46 @@ TEST_F(BurstRanks, a_full_log_is_flushed_and_order_is_kept) {
   });
 }
 
+// Otherwise a recovery would replay it over what is written from then on.
+TEST_F(BurstRanks, a_log_that_cannot_be_emptied_ends_with_the_next_collective_flush) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    AloneLayout layout(world_);
+    const auto stage = make(comm, layout, report);
+    stage_round(comm, *stage, 0);
+    if (comm.rank() == 1) {
+      {
+        const std::lock_guard lock(world_.mutex);
+        world_.disks.at("log.1.records")->room = 0;
+      }
+      std::vector<std::int32_t> values(length);
+      std::vector<Request> requests;
+      requests.push_back(access(values, own, true));
+      const StageNeeds needs = stage->offer(requests, {});
+      EXPECT_TRUE(attempt_to([&] { stage->submit(requests, true, false, needs); }));
+    } else {
+      stage->flush(false);
+    }
+    comm.barrier();
+    if (comm.is_root()) EXPECT_EQ(std::ssize(world_.told), 1);
+    expect_own(comm, *stage);
+    stage->flush(true);
+    if (comm.is_root()) EXPECT_EQ(world_.told.back(), "epoch 1");
+    if (comm.rank() == 1) {
+      const std::lock_guard lock(world_.mutex);
+      EXPECT_FALSE(world_.disks.contains("log.1.records"));
+    }
+    stage->close(false);
+  });
+}
+
 // The devices of the logs store what is staged, and nothing that follows unless they are told to.
 TEST_F(BurstRanks, after_a_sync_no_power_failure_brings_staged_writes_back) {
-  struct Alone : ArrayLayout {
-    using ArrayLayout::ArrayLayout;
-    bool writes_alone() const override { return true; }
-  };
   for (const bool alone : {false, true}) {
     world_.told.clear();
     run_as_threads(ranks, [&](const Comm& comm) {
       Report report;
-      Alone layout(world_);
+      AloneLayout layout(world_);
       const auto stage = make(comm, layout, report);
       stage_round(comm, *stage, 0);
       staging::TestLog log;
