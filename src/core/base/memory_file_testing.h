@@ -18,6 +18,7 @@ namespace forebay {
 /// The part that outlives the open file. A test keeps it, reopens the file, and damages it.
 struct MemoryDisk {
   std::vector<std::byte> bytes;
+  std::vector<std::byte> stored;  ///< what the last sync() found: a power failure leaves it
   Count room = std::numeric_limits<Count>::max();  ///< bytes that may still be written
   bool releases = true;                            ///< the space of a range can be given back
   bool linked = true;
@@ -70,7 +71,7 @@ class MemoryFile : public ByteFile {
     ++disk_->truncations;
     disk_->bytes.resize(static_cast<std::size_t>(size));
   }
-  void sync() override {}
+  void sync() override { disk_->stored = disk_->bytes; }
 
   bool release(Offset offset, Count bytes) override {
     if (!disk_->releases) return false;

@@ -272,6 +272,7 @@ void Dataset::sync() {
     stage_->flush(true);
     write_agreed_numrecs();
     container_->sync();
+    stage_->synced();
   });
   report_staged_range_error();
 }

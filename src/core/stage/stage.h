@@ -56,6 +56,9 @@ class Stage {
   /// Writes everything staged to the file. Collective if `collective`; otherwise it writes what
   /// this rank has staged, as far as the layout can do that without other ranks.
   virtual void flush(bool collective) = 0;
+  /// Local, on all ranks, after a collective flush() whose bytes are on the file's device. What the
+  /// stage has recorded about writes that it no longer holds is on its device then, too.
+  virtual void synced() {}
   /// Local, equal on all ranks. Returns whether a collective flush() may have something to do. It
   /// may be true without need.
   virtual bool may_be_behind() const { return true; }

@@ -164,6 +164,11 @@ void Writer::free_before(const Mark& mark) {
   freed_.data = std::max(freed_.data, mark.data / page_bytes * page_bytes);
 }
 
+void Writer::sync() {
+  data_->sync();
+  records_->sync();
+}
+
 void Writer::read(const Data& data, std::span<std::byte> into) {
   read_data(*data_, data, into, header_.share);
 }

@@ -69,6 +69,7 @@ class Writer {
   /// was written.
   void read(const Data& data, std::span<std::byte> into);
   bool is_linked() { return records_->is_linked() && data_->is_linked(); }
+  void sync();  ///< waits until the log is on its device
 
  private:
   Data facts_of(std::span<const iovec> pieces) const;

@@ -359,6 +359,10 @@ void StagingControl::write_progress(std::uint64_t epoch, bool closed) {
   info_ = std::move(next);
 }
 
+void StagingControl::sync() {
+  if (::fsync(fd_) != 0) throw system_error(errno, Errc::ewrite, "synchronising", path_);
+}
+
 void StagingControl::remove() {
   if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
     throw system_error(errno, Errc::ecantremove, "removing", path_);

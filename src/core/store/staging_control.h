@@ -81,6 +81,7 @@ class StagingControl {
   /// Records the number of completed collective flushes: one pwrite within one page, so that a
   /// killed process leaves the old line or the new one.
   void set_flushed(std::uint64_t epoch) { write_progress(epoch, info_.closed); }
+  void sync();  ///< waits until the file is on its device
   /// Records that everything is in the dataset; call it before removing the first log.
   void set_closed(std::uint64_t epoch) { write_progress(epoch, true); }
   /// Removes and unlocks the file; call it after removing the last log. No error if it is gone.

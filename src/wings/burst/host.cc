@@ -63,6 +63,10 @@ class LogHost : public Host {
     by_root(site_.comm, [&] { control_->set_flushed(epoch); });
   }
 
+  void sync_epoch() override {
+    if (control_) control_->sync();
+  }
+
   std::uint64_t fingerprint() const override { return schema_fingerprint(site_.schema); }
   std::unique_ptr<Aside> aside() override { return site_.host.aside(); }
 

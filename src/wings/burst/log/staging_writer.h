@@ -23,7 +23,8 @@ void read_write(Log& log, const WriteFacts& write, std::span<std::byte> into) {
 class Writer : journal::Writer {
  public:
   using journal::Writer::header, journal::Writer::state, journal::Writer::is_linked,
-      journal::Writer::records_path, journal::Writer::data_path, journal::Writer::Writer;
+      journal::Writer::records_path, journal::Writer::data_path, journal::Writer::sync,
+      journal::Writer::Writer;
 
   /// Adds a write of the bytes in `pieces`, one after another. They stay valid until commit(). Sets
   /// write.data, bytes, hash and continued. A write of no bytes is allowed. Reads the data once,

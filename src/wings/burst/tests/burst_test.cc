@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <pnetcdf.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,8 +11,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mpi/sample.h"
@@ -19,6 +23,30 @@
 #include "support/info.h"
 
 using namespace forebay_test;
+
+namespace {
+
+// The extensions of files that this process has synced to their devices.
+std::mutex synced_mutex;
+std::set<std::string> synced;
+
+std::set<std::string> take_synced() {
+  const std::lock_guard lock(synced_mutex);
+  return std::exchange(synced, {});
+}
+
+}  // namespace
+
+// Replaces the C library's function, for the library under test as well.
+extern "C" __attribute__((visibility("default"))) int fsync(int fd) {
+  char name[4096] = {};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  if (::readlink(link.c_str(), name, sizeof name - 1) > 0) {
+    const std::lock_guard lock(synced_mutex);
+    synced.insert(std::filesystem::path(name).extension());
+  }
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
 
 namespace {
 
@@ -171,6 +199,31 @@ TEST(Burst, sync_redef_and_close_flush) {
   EXPECT_OK(ncmpi_get_var_int_all(ncid, s.grid, grid.data()));
   EXPECT_TRUE(grid == expected_grid(3));
   EXPECT_OK(ncmpi_close(ncid));
+}
+
+// Otherwise a power failure could bring back what the logs held before the sync.
+TEST(Burst, sync_waits_for_logs_that_dropped_writes) {
+  const Sample s = create();
+  for (const bool alone : {false, true}) {
+    put_grid(s);
+    take_synced();
+    if (alone) {
+      EXPECT_OK(ncmpi_begin_indep_data(s.ncid));
+      EXPECT_OK(ncmpi_flush(s.ncid));  // by each rank, and without a sync
+      EXPECT_OK(ncmpi_end_indep_data(s.ncid));
+      EXPECT_EQ(0U, take_synced().count(".records"));
+    }
+    EXPECT_OK(ncmpi_sync(s.ncid));
+    const std::set<std::string> first = take_synced();
+    const bool has_written = !alone || world.rank < Sample::rows;
+    EXPECT_EQ(has_written ? 1U : 0U, first.count(".records"));
+    EXPECT_EQ(has_written ? 1U : 0U, first.count(".data"));
+    EXPECT_EQ(world.rank == 0 ? 1U : 0U, first.count(".staging"));
+    EXPECT_OK(ncmpi_sync(s.ncid));  // nothing was dropped since
+    const std::set<std::string> second = take_synced();
+    EXPECT_EQ(0U, second.count(".records") + second.count(".staging"));
+  }
+  finish(s);
 }
 
 TEST(Burst, a_rank_reads_what_it_staged_without_a_flush) {

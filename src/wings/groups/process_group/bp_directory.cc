@@ -44,10 +44,8 @@ std::pair<std::uint32_t, std::uint32_t> number_of(const Comm& comm, const Comm& 
 /// file may end earlier while steps wait in logs.
 void cut_off(File& file, Offset end) {
   constexpr std::array<std::byte, bp::payload_alignment> nothing{};
-  attempt_to([&] {
-    if (file.size() <= end) return;
-    if (attempt_to([&] { file.truncate(end); })) file.write_at(end, nothing);
-  });
+  if (file.size() <= end) return;
+  if (attempt_to([&] { file.truncate(end); })) file.write_at(end, nothing);
 }
 
 }  // namespace
@@ -270,11 +268,12 @@ void BpDirectory::show(std::span<const bp::StepRecord> records) {
   index_end += std::ssize(records) * bp::record_bytes;
 }
 
+// A record whose write failed may be in the index nonetheless. What it names stays until it is
+// gone.
 void BpDirectory::give_back() {
-  if (data_ranks_.is_root()) cut_off(*data_, data_end);
-  if (!comm_.is_root()) return;
-  cut_off(*metadata_, metadata_end);
-  cut_off(*index_, index_end);
+  if (attempt_to([&] { by_root(comm_, [&] { cut_off(*index_, index_end); }); })) return;
+  if (data_ranks_.is_root()) attempt_to([&] { cut_off(*data_, data_end); });
+  if (comm_.is_root()) attempt_to([&] { cut_off(*metadata_, metadata_end); });
 }
 
 void BpDirectory::sync() {

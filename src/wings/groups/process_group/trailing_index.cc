@@ -258,10 +258,15 @@ void TrailingIndex::carry(const StepIndex& step) {
   if (!drops_) carry_out(moves);
 }
 
-/// Writes the footer of an index behind it, and truncates the file there.
+/// Writes the footer of an index behind it, and truncates the file there. A truncation that fails
+/// may have taken effect: then no other index is left, so it has succeeded.
 void TrailingIndex::end_with_footer(const bp::StepRecord& places) {
+  const Offset end = places.end + bp::whole_footer_bytes;
   file_.write_at(places.end, bp::print_footer(places));
-  file_.truncate(places.end + bp::whole_footer_bytes);
+  const auto failed = attempt_to([&] { file_.truncate(end); });
+  if (!failed) return;
+  file_.look_again();
+  if (file_.size() != end) throw *failed;
 }
 
 void TrailingIndex::move_to(Offset begin) {
