@@ -4,7 +4,7 @@
 
 include_guard(GLOBAL)
 
-if(FOREBAY_WINGS STREQUAL "all")  # those of the sources, also where the build tree is older than one of them
+if(FOREBAY_WINGS STREQUAL "all")  # the folders of today, also where the build tree is older than one of them
   set(FOREBAY_WINGS ${FOREBAY_ALL_WINGS})
 endif()
 foreach(wing IN LISTS FOREBAY_WINGS)

@@ -299,6 +299,10 @@ const VariableReader* ClassicFile::reader_of(const Variable& var) const {
   return nullptr;
 }
 
+bool ClassicFile::is_plain(VarId id) const {
+  return reader_of(schema_.vars[static_cast<std::size_t>(id)]) == nullptr;
+}
+
 int ClassicFile::levels(VarId id) const {
   const VariableReader* const reader = reader_of(schema_.vars[static_cast<std::size_t>(id)]);
   return reader == nullptr ? 0 : reader->levels(id);

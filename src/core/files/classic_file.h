@@ -60,6 +60,8 @@ class ClassicFile {
   /// Returns the shape of a variable, with the present number of records; with `level`, at a
   /// coarser level if the variable has it.
   std::vector<Count> shape(VarId var, int level = 0) const;
+  /// Returns whether the values of a variable lie in the file as the classic format says.
+  bool is_plain(VarId var) const;
   /// Returns the number of coarser levels of a variable: 0 unless its chunks have levels.
   int levels(VarId var) const;
   /// Returns how far each level of a variable is from the written values, according to its chunks.

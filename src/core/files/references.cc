@@ -86,7 +86,9 @@ class Maker {
       const std::string why = refused          ? refused->message()
                               : var.decomposed ? add_decomposed(id, var)
                               : var.chunking   ? add_chunked(id, var)
-                                               : add_plain(id, var);
+                              : file_.is_plain(id)
+                                  ? add_plain(id, var)
+                                  : "its values do not lie as a reference could say";
       if (!why.empty()) {
         result_.left_out.push_back(var.name + ": " + why);
         continue;

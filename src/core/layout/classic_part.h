@@ -180,8 +180,8 @@ class ChunkPolicy;
 /// The registration of a layout. A line of its file begins `extern const LayoutEntry name_layout{`.
 struct LayoutEntry : Part {
   static constexpr PartKind kind = PartKind::layout;
-  /// Empty for layouts that keep nothing of their own in classic files: canonical; those whose
-  /// variables are chunks; those of HDF5 and BP files.
+  /// Empty for layouts that keep nothing of their own in classic files: canonical; those that
+  /// only cut chunks in a way of their own; those of HDF5 and BP files.
   ClassicPartEntry in_classic = {};
   /// How its chunks differ from those of `chunked` (layout/chunked/chunk_policy.h); null: it has no
   /// chunks, or they do not.
