@@ -3,11 +3,10 @@
 //
 //     extern const TransportEntry posix_transport{{"posix", "each rank its own", 10}, make_posix};
 //
-// The build finds these objects (cmake/list_parts.cmake) and lists them in one generated source, so
-// that no list is kept by hand (docs/internals/parts.md tells what else a part takes). The entries
-// of a kind hold more than a Part, such as a factory; their types are in layout/classic_part.h,
-// stage/stage.h, transport/transport.h and container/container.h. Codecs are found in the same way
-// (codec/codec_stage.h).
+// The build finds these objects (cmake/list_parts.cmake): no list is kept by hand, but a part may
+// take more (docs/internals/parts.md). The entries of a kind hold more than a Part, such as a
+// factory; their types are in layout/classic_part.h, stage/stage.h, transport/transport.h and
+// container/container.h. Codecs are found in the same way (codec/codec_stage.h).
 //
 // The following comes from here: the words that a key accepts, its help, the keys of a part,
 // errors, docs/methods.md.
