@@ -17,7 +17,8 @@ endforeach()
 set(FOREBAY_ABSENT_WINGS ${FOREBAY_ALL_WINGS})
 list(REMOVE_ITEM FOREBAY_ABSENT_WINGS ${FOREBAY_WINGS} "")
 
-# Whether all wings are built: the pages of the docs about keys and commands, and the benchmarks, are of all of them.
+# Whether all wings are built: the pages of the docs about keys and commands, and benchmarks beside
+# forebay-bench, are of all of them.
 set(FOREBAY_HAS_ALL_WINGS ON)
 if(FOREBAY_ABSENT_WINGS)
   set(FOREBAY_HAS_ALL_WINGS OFF)

@@ -254,10 +254,8 @@ void BurstStage::flush_together() {
   const Lock lock = quiet();
   together(comm_, [&] {
     // The end of an epoch also keeps a log from being replayed that could not be emptied.
-    if (comm_.all_reduce(std::int64_t{!nothing_staged() || undropped_}, Reduce::max) == 0) {
-      if (blocked_) drop_all(writer_->state().least_records, false);
-      return layout_->flush();
-    }
+    const std::int64_t mine = !nothing_staged() || undropped_ || blocked_;
+    if (comm_.all_reduce(mine, Reduce::max) == 0) return layout_->flush();
     host_.before_flush();
     const FlushResult result =
         burst::flush_together(comm_, sources(), *layout_, options_.flush, report_);

@@ -10,6 +10,7 @@
 #include "base/attempt.h"
 #include "format/chunk_schema.h"
 #include "layout/chunked/files_beside.h"
+#include "method/part.h"
 #include "plan/chunk_shape.h"
 #include "plan/file_space.h"
 #include "storage/file_stamp.h"
@@ -210,7 +211,7 @@ ChunkFacts FileChunks::facts(VarId id) const {
   std::optional<ChunkGrid> without_codec;
   // A codec that nobody knows may be one of a wing that divides chunks: they cannot be counted.
   const auto unknown = attempt_to([&] { Pipeline::parse(facts.codec); });
-  const bool is_counted = !unknown || unknown->code() != Errc::einval;
+  const bool is_counted = !unknown || unknown->code() != Errc::einval || absent_names().empty();
   if (its.refused && its.refused->code() == Errc::enotsupport && !facts.shape.empty() && is_counted)
     without_codec.emplace(var, facts.shape);
   const chunked::VariableCoding* its_coding = its.codings.empty() ? nullptr : its.codings.data();

@@ -270,10 +270,11 @@ void BpDirectory::show(std::span<const bp::StepRecord> records) {
 
 // A record whose write failed may be in the index nonetheless. What it names stays until it is
 // gone.
-void BpDirectory::give_back() {
-  if (attempt_to([&] { by_root(comm_, [&] { cut_off(*index_, index_end); }); })) return;
+bool BpDirectory::give_back() {
+  if (attempt_to([&] { by_root(comm_, [&] { cut_off(*index_, index_end); }); })) return false;
   if (data_ranks_.is_root()) attempt_to([&] { cut_off(*data_, data_end); });
   if (comm_.is_root()) attempt_to([&] { cut_off(*metadata_, metadata_end); });
+  return true;
 }
 
 void BpDirectory::sync() {

@@ -65,6 +65,8 @@ class StepRecovery final : public SessionRecovery {
   std::int64_t verify_steps(const LoggedRecords& records);
   void write_steps(const std::string& directory, const LoggedRecords& records);
   static void show_steps(const std::string& directory, const LoggedRecords& records);
+
+  std::optional<Error> no_memory_;  // for what this rank verifies
 };
 
 void StepRecovery::replay(const std::string& directory) {
@@ -80,6 +82,7 @@ void StepRecovery::replay(const std::string& directory) {
   if (comm_.is_root()) error = attempt_to([&] { check_records(directory, records); });
   agree_on_words(comm_, error);
   const std::int64_t first_bad = comm_.all_reduce(verify_steps(records), Reduce::min);
+  agree_on_words(comm_, no_memory_);  // that is no damage, after which logs may be removed
   gather_damage(std::move(before));
   result_.verify_seconds = seconds_since(start);
   refuse_damage();
@@ -212,7 +215,9 @@ std::int64_t StepRecovery::verify_steps(const LoggedRecords& records) {
         });
       });
     });
-    if (failed) {
+    if (failed && failed->code() == Errc::enomem) {
+      no_memory_ = failed;
+    } else if (failed) {
       damaged(log, failed->what());
       first_bad = 0;
     }
