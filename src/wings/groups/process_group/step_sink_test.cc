@@ -28,7 +28,7 @@ class Files final : public BpFiles {
   void show(std::span<const bp::StepRecord> records) override {
     for (const bp::StepRecord& record : records) shown.push_back(record.step);
   }
-  void give_back() override {}
+  bool give_back() override { return true; }
   void sync() override {}
   void close(std::optional<Error>& /*failed*/) override {}
 
