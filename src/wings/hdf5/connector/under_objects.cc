@@ -132,8 +132,8 @@ std::string file_name_of(const UnderObject& object) {
     H5VL_file_get_args_t args{};
     args.op_type = H5VL_FILE_GET_NAME;
     args.args.get_name = {object.type, size, to, &length};
-    return length_or_failed(H5VLfile_get(object.object, object.connector, &args, dxpl(), nullptr),
-                            length);
+    const herr_t asked = H5VLfile_get(object.object, object.connector, &args, dxpl(), nullptr);
+    return length_or_failed(asked, length);
   };
   return hdf5_text(ask, "asking for a file's name");
 }
@@ -171,8 +171,9 @@ std::vector<UnderLink> links_of(const UnderObject& group) {
       H5VL_link_get_args_t args{};
       args.op_type = H5VL_LINK_GET_NAME;
       args.args.get_name = {size, to, &length};
-      return length_or_failed(
-          H5VLlink_get(group.object, &location, group.connector, &args, dxpl(), nullptr), length);
+      const herr_t asked =
+          H5VLlink_get(group.object, &location, group.connector, &args, dxpl(), nullptr);
+      return length_or_failed(asked, length);
     };
     links[n].name = hdf5_text(ask, "asking for a link's name");
   }
@@ -245,8 +246,8 @@ std::vector<std::string> attribute_names(const UnderObject& object) {
       H5VL_attr_get_args_t args{};
       args.op_type = H5VL_ATTR_GET_NAME;
       args.args.get_name = {index_location(object.type, index, n), size, to, &length};
-      return length_or_failed(H5VLattr_get(object.object, object.connector, &args, dxpl(), nullptr),
-                              length);
+      const herr_t asked = H5VLattr_get(object.object, object.connector, &args, dxpl(), nullptr);
+      return length_or_failed(asked, length);
     };
     names[n] = hdf5_text(ask, "asking for an attribute's name");
   }
