@@ -1,7 +1,7 @@
 """HDF5 files in the log layout: what a program wrote through the connector reads as what it writes without.
 
-The program and the connector are those of the build with MPI (src/wings/hdf5/tests/connector/log_program.c), which FOREBAY_RELEASE_BUILD
-names, or build/release.
+The program (src/wings/hdf5/tests/connector/log_program.c) and the connector are those of the build with MPI, which
+FOREBAY_RELEASE_BUILD names, or build/release.
 """
 
 import os
