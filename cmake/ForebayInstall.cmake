@@ -14,15 +14,7 @@ set(FOREBAY_PNETCDF_VERSION "1.12.3")  # the PnetCDF whose interface this is
 
 install(TARGETS forebay EXPORT forebay-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT Development)
-set(forebay_wings_with_headers checkpoints hdf5)
-set(forebay_headers_of_wings forebay_checkpoint.h forebay_vol.h)
-file(GLOB forebay_headers ${PROJECT_SOURCE_DIR}/include/*.h)
-foreach(wing header IN ZIP_LISTS forebay_wings_with_headers forebay_headers_of_wings)
-  if(NOT wing IN_LIST FOREBAY_WINGS)
-    list(REMOVE_ITEM forebay_headers ${PROJECT_SOURCE_DIR}/include/${header})
-  endif()
-endforeach()
-install(FILES ${forebay_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${FOREBAY_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/forebay)
 install(EXPORT forebay-targets NAMESPACE forebay:: DESTINATION ${package_dir})

@@ -70,7 +70,9 @@ function(_forebay_test_properties name timeout environment labels)
   endforeach()
   # Other work goes on beside a test: ranks that wait leave it the core. Open MPI's way of messages that machines without
   # special networks get is named: looking for those networks takes a quarter of a second a start, of hundreds.
+  list(JOIN FOREBAY_WINGS "," wings)
   list(APPEND changes
+    "FOREBAY_TEST_WINGS=set:${wings}"
     "FOREBAY_TEST_DIR=set:${scratch}"
     "TEST_TMPDIR=set:${scratch}"
     "OMPI_MCA_mpi_yield_when_idle=set:1"

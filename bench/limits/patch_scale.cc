@@ -24,9 +24,9 @@
 #include <string>
 #include <vector>
 
-#include "plan/balanced_files_testing.h"
+#include "patches/plan/balanced_files_testing.h"
+#include "patches/plan/patch_distribution_testing.h"
 #include "plan/file_aggregators.h"
-#include "plan/patch_distribution_testing.h"
 
 namespace {
 

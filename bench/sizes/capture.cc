@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "files/classic_file.h"
-#include "files/file_chunks.h"
+#include "layout/chunked/file_chunks.h"
 
 namespace forebay::bench {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "plan/balanced_files.h"
+#include "patches/plan/balanced_files.h"
+#include "patches/plan/morton.h"
 #include "plan/file_aggregators.h"
-#include "plan/morton.h"
 
 namespace forebay::bench {
 namespace {

@@ -15,6 +15,7 @@ from . import _forebay, _repr
 from ._errors import ChangedFileError, FormatError, LostStepsWarning, UnsupportedError, missing
 from ._indexing import Selection, select
 from ._types import decode_attribute, dtype_of
+from ._wings import need
 
 GLOBAL = -1  # the owner of a file's own attributes
 _LARGE = 1 << 16  # bytes from which an array is worth more than one thread
@@ -283,6 +284,7 @@ class Refinement(Iterator):
         if self._its is None:
             dataset = variable._dataset
             start, count = list(self._box.start), list(self._box.count)
+            need("patches", "levels")
             self._its = dataset._handle_for_use().refining(variable._number, start, count, dataset.threads)
         elif self._its.level == self.level:  # else it is finer than what was yielded: there was an error behind it
             self._its.refine(self._wanted)
@@ -367,6 +369,8 @@ class LevelDataset(Mapping):
         if not 0 <= level <= max((variable.levels for variable in dataset.values()), default=0):
             raise IndexError(f"{dataset.path}: no variable has a level {level}")
         handle = dataset._handle_for_use()
+        if level:
+            need("patches", "levels")
         its = handle.at_level(level) if level else None  # (its own level, steps) of each variable
         coarse: dict[int, Dimension] = {}  # by the other's id
         self.variables: dict[str, Level] = {}
@@ -482,6 +486,7 @@ class Dataset(Mapping):
         Raises UnsupportedError for files of other formats, ValueError for what is no condition. LostStepsWarning tells
         of steps that the index has lost.
         """
+        need("groups", "search of BP files")
         if not isinstance(self._handle_for_use(), _forebay.BpReader):
             raise UnsupportedError(f"{self._path} has no index of values: only BP files (BP3, BP4) are searched")
         found, unread = _forebay.find_in_bp(os.fsencode(self._place), condition, values)

@@ -10,6 +10,7 @@ from typing import Any
 from . import _forebay
 from ._dataset import Dataset, absolute
 from ._errors import StagedWritesWarning, UnsupportedError
+from ._wings import has
 
 
 def open(
@@ -92,7 +93,7 @@ def can_open(path: str | os.PathLike) -> bool:
 
 def is_bp(path: str | os.PathLike) -> bool:
     """Whether a path is a folder as adios2's engines BP4 and BP5 make them, or a file as BP3 has them."""
-    return _forebay.is_bp(os.fsencode(path))
+    return has("groups") and _forebay.is_bp(os.fsencode(path))
 
 
 def is_cdf5(path: str | os.PathLike) -> bool:

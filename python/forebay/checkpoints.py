@@ -29,7 +29,10 @@ import numpy as np
 
 from . import _forebay
 from ._types import DTYPES, type_number
+from ._wings import need
 from ._writing import _communicator, method_keys
+
+need("checkpoints", "checkpoints")
 
 __all__ = ["StateInfo", "Store"]
 

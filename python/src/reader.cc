@@ -9,12 +9,15 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "burst/staging_control.h"
 #include "dataset/probe.h"
 #include "files/classic_file.h"
 #include "files/references.h"
-#include "files/refinement.h"
+#include "store/staging_control.h"
 #include "support.h"
+#if FOREBAY_PYTHON_PATCHES
+#include "patches/files/level_source.h"
+#include "patches/files/refinement.h"
+#endif
 
 namespace forebay::python {
 namespace {
@@ -112,15 +115,6 @@ nb::tuple levels(const Reader& self, VarId var) {
   return nb::make_tuple(file->levels(var), shapes);
 }
 
-/// The file at a level: for each variable (which of its own levels that is, [step in each
-/// dimension]).
-nb::list at_level(const Reader& self, int level) {
-  nb::list all;
-  for (const CoarseVariable& var : self.file()->coarse(level).vars)
-    all.append(nb::make_tuple(var.level, nb::cast(var.step)));
-  return all;
-}
-
 /// For each level (its largest error, and that of the level taken back to full resolution, patch by
 /// patch).
 nb::list level_errors(const Reader& self, VarId var) {
@@ -132,6 +126,16 @@ nb::list level_errors(const Reader& self, VarId var) {
   }
   nb::list all;
   for (const LevelErrors& of : errors) all.append(nb::make_tuple(of.error, of.resolution));
+  return all;
+}
+
+#if FOREBAY_PYTHON_PATCHES
+/// The file at a level: for each variable (which of its own levels that is, [step in each
+/// dimension]).
+nb::list at_level(const Reader& self, int level) {
+  nb::list all;
+  for (const CoarseVariable& var : coarse_schema_of(*self.file(), level).vars)
+    all.append(nb::make_tuple(var.level, nb::cast(var.step)));
   return all;
 }
 
@@ -178,6 +182,7 @@ class Refining {
   std::optional<Refinement> its_;
   mutable std::mutex mutex_;  // Python's threads may share one, and run while it reads
 };
+#endif
 
 /// What there is to tell of writes that are staged for a file and that no job will bring in, or
 /// None.
@@ -202,6 +207,25 @@ nb::object staged_writes(const nb::bytes& path) {
 }  // namespace
 
 void bind_reader(nb::module_& module) {
+  nb::class_<Reader> reader(module, "Reader");
+  reader.def("__init__", construct<Reader>, nb::arg("path"))
+      .def("describe", [](const Reader& r) { return describe(r.file()->schema()); })
+      .def(
+          "attributes",
+          [](const Reader& r, VarId owner) {
+            return describe_attributes(r.file()->schema(), owner);
+          },
+          nb::arg("owner"))
+      .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
+           nb::arg("out"), nb::arg("threads"), nb::arg("check"), nb::arg("level") = 0)
+      .def("levels", levels, nb::arg("var"))
+      .def("level_errors", level_errors, nb::arg("var"))
+      .def("references", references, nb::arg("url"), nb::arg("inline_limit"), nb::arg("skip"))
+      .def("stored_chunks", stored_chunks, nb::arg("var"))
+      .def("changed", [](const Reader& r) { return r.file()->changed(); })
+      .def("close", &Reader::close)
+      .def_prop_ro("closed", &Reader::closed);
+#if FOREBAY_PYTHON_PATCHES
   nb::class_<Refining>(module, "Refining")
       .def("refine", &Refining::refine, nb::arg("error"))
       .def("values", &Refining::values, nb::arg("out"))
@@ -222,32 +246,15 @@ void bind_reader(nb::module_& module) {
       .def_prop_ro("bytes_read", [](const Refining& r) {
         return r.tell([](const Refinement& its) { return its.bytes_read(); });
       });
-  nb::class_<Reader>(module, "Reader")
-      .def("__init__", construct<Reader>, nb::arg("path"))
-      .def("describe", [](const Reader& r) { return describe(r.file()->schema()); })
-      .def(
-          "attributes",
-          [](const Reader& r, VarId owner) {
-            return describe_attributes(r.file()->schema(), owner);
-          },
-          nb::arg("owner"))
-      .def("read", read, nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("stride"),
-           nb::arg("out"), nb::arg("threads"), nb::arg("check"), nb::arg("level") = 0)
-      .def("levels", levels, nb::arg("var"))
-      .def("at_level", at_level, nb::arg("level"))
+  reader.def("at_level", at_level, nb::arg("level"))
       .def(
           "refining",
           [](const Reader& r, VarId var, std::vector<Count> start, std::vector<Count> count,
              int threads) {
             return std::make_unique<Refining>(r, var, std::move(start), std::move(count), threads);
           },
-          nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("threads"))
-      .def("level_errors", level_errors, nb::arg("var"))
-      .def("references", references, nb::arg("url"), nb::arg("inline_limit"), nb::arg("skip"))
-      .def("stored_chunks", stored_chunks, nb::arg("var"))
-      .def("changed", [](const Reader& r) { return r.file()->changed(); })
-      .def("close", &Reader::close)
-      .def_prop_ro("closed", &Reader::closed);
+          nb::arg("var"), nb::arg("start"), nb::arg("count"), nb::arg("threads"));
+#endif
   module.def("staged_writes", staged_writes, nb::arg("path"));
   module.def(
       "rename_file",

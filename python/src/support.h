@@ -18,7 +18,7 @@
 #include "array/selection.h"
 #include "base/error.h"
 #include "base/types.h"
-#include "files/file_chunks.h"
+#include "layout/chunked/file_chunks.h"
 
 namespace forebay::python {
 
@@ -99,5 +99,6 @@ void register_errors();
 void bind_reader(nb::module_& module);
 void bind_writer(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
+void bind_groups(nb::module_& module);
 
 }  // namespace forebay::python

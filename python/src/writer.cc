@@ -13,8 +13,9 @@
 #include "array/convert.h"
 #include "base/attempt.h"
 #include "base/error.h"
-#include "bundles/open_bundles.h"
+#include "bundles.h"
 #include "dataset/dataset.h"
+#include "dataset/records.h"
 #include "method/front_end.h"
 #include "method/method.h"
 #include "support.h"
@@ -65,7 +66,7 @@ class Writer {
   /// `added`: to a bundle, which may close it.
   Writer(std::unique_ptr<Dataset> dataset, bool added)
       : dataset_(std::move(dataset)),
-        mutex_(added || dataset_->others() ? members_mutex() : own_mutex_) {
+        mutex_(added || is_bundled(*dataset_) ? members_mutex() : own_mutex_) {
     if (!is_member()) return;
     const std::lock_guard lock(mutex_);
     members().push_back(this);
@@ -251,7 +252,7 @@ void put_attribute(Writer& self, VarId owner, const std::string& name, int type,
 Request make_request(const Dataset& ds, VarId var, Subarray selection, bool write, int type,
                      std::span<std::byte> memory) {
   const Variable& variable = ds.variable(var);
-  const Count limit = write ? ds.most_records(variable) : ds.schema().numrecs;
+  const Count limit = write ? most_records(ds, variable) : ds.schema().numrecs;
   const bool strided = !selection.stride.empty();
   if (selection.start.size() != variable.dimids.size() ||
       selection.count.size() != variable.dimids.size() ||
@@ -380,7 +381,7 @@ void bind_writer(nb::module_& module) {
                    [](Writer& w) { return w.with([](Dataset& ds) { return ds.comm().size(); }); })
       .def(
           "method",
-          [](Writer& w) { return w.with([](Dataset& ds) { return ds.hints_in_force(); }); },
+          [](Writer& w) { return w.with([](Dataset& ds) { return to_hints(ds.method()); }); },
           "The method in force, as hint keys and values.")
       .def(
           "define_dimension",

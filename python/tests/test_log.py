@@ -1,7 +1,7 @@
 """HDF5 files in the log layout: what a program wrote through the connector reads as what it writes without.
 
-The program and the connector are those of the build with MPI (tests/hdf5vol/log_program.c), which FOREBAY_RELEASE_BUILD
-names, or build/release.
+The program (src/wings/hdf5/tests/connector/log_program.c) and the connector are those of the build with MPI, which
+FOREBAY_RELEASE_BUILD names, or build/release.
 """
 
 import os
@@ -18,7 +18,7 @@ import xarray
 import forebay
 
 BUILD = Path(os.environ.get("FOREBAY_RELEASE_BUILD") or Path(__file__).resolve().parents[2] / "build" / "release")
-PROGRAM, PLUGINS = BUILD / "tests" / "hdf5vol" / "forebay_vol_log_program", BUILD / "lib"
+PROGRAM, PLUGINS = BUILD / "src/wings/hdf5/tests/connector/forebay_vol_log_program", BUILD / "lib"
 
 pytestmark = [
     pytest.mark.skipif(not forebay.has_hdf5, reason="this build has no HDF5"),

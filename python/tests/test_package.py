@@ -7,6 +7,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 import forebay
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "forebay"
@@ -57,3 +59,13 @@ def test_paths_need_not_be_utf8(tmp_path):
         out.create_variable("v", "f4")[...] = 1
     with forebay.open(path) as file:
         assert file["v"][()] == 1
+
+
+def test_what_a_build_has_left_out_is_told(monkeypatch, tmp_path):
+    with forebay.create(tmp_path / "a.nc") as file:
+        pass
+    with forebay.open(tmp_path / "a.nc") as file:
+        monkeypatch.setattr(forebay._forebay, "wings", ())
+        with pytest.raises(forebay.UnsupportedError, match="configure Forebay with groups in -DFOREBAY_WINGS"):
+            file.find("T > 0")
+        assert not forebay._open.is_bp(tmp_path)

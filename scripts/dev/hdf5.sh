@@ -115,7 +115,7 @@ hdf5_build_tests() {
 # hdf5_compile_tests SOURCE WORK: the tests and a serial library, in WORK/stage.
 hdf5_compile_tests() {
   local source=$1 work=$2
-  cmake -S "$root/tests/hdf5vol/suite" -B "$work/build" -G Ninja -Wno-dev -DHDF5_SOURCE="$source" \
+  cmake -S "$root/src/wings/hdf5/tests/connector/suite" -B "$work/build" -G Ninja -Wno-dev -DHDF5_SOURCE="$source" \
     -DHDF5_ROOT="$hdf5_prefix" -DCMAKE_C_COMPILER=mpicc -DCMAKE_INSTALL_PREFIX="$work/stage" &&
     cmake --build "$work/build" -j "$jobs" && cmake --install "$work/build" && hdf5_build_serial "$source" "$work"
 }

@@ -37,7 +37,7 @@ sanitize_threads() {
 }
 
 fuzz_targets=(fuzz_classic fuzz_codec fuzz_chunk_index fuzz_staging_log fuzz_logged fuzz_decomposed fuzz_bp fuzz_checkpoint fuzz_bp_groups fuzz_hierarchy
-  fuzz_config)
+  fuzz_config fuzz_group_code)
 
 # sanitize_fuzz: every fuzz target, for FOREBAY_FUZZ_SECONDS.
 sanitize_fuzz() {
@@ -47,7 +47,8 @@ sanitize_fuzz() {
   for target in "${fuzz_targets[@]}"; do fuzz_run "$target" "${FOREBAY_FUZZ_SECONDS:-60}"; done
 }
 
-# cmd_soak MINUTES [soak.py options]: the tests of the release build and the fuzz targets with seeds that are new.
+# cmd_soak MINUTES [soak.py options]: the core with each single wing, which ./dev test and .ci/run do not try; then the
+# tests of the release build and the fuzz targets with seeds that are new.
 cmd_soak() {
   local minutes=${1:-}
   [[ $minutes =~ ^[0-9]+$ ]] || die "./dev soak takes a number of minutes"
@@ -58,6 +59,9 @@ cmd_soak() {
   configure fuzz
   build fuzz "${fuzz_targets[@]}"
   keep_session_folder
+  local wing failed=()
+  for wing in $(all_wings); do core_with "$wing" core-soak "${short_tests[@]}" || failed+=("$wing"); done
+  ((${#failed[@]} == 0)) || die "the core with one wing alone failed: ${failed[*]}"
   "$python" "$root/scripts/soak.py" --build "$root/build/release" --minutes "$minutes" --jobs "$jobs" \
     --fuzz "$root/build/fuzz" --corpus "$cache/fuzz" "$@"
 }

@@ -1,5 +1,5 @@
 // Uses every key with every front end of this program, and checks that the front end does what its
-// table says (method/front_end.h). HDF5 programs are tested in tests/hdf5vol.
+// table says (method/front_end.h). HDF5 programs are tested in hdf5/tests.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Writes versions into a file with chunked variables until it is killed, and tells what a file
-// holds.
+// Writes versions into a file, in the layout that hints choose (chunked, patches, decomposed),
+// until it is killed, and tells what a file holds.
 //
 // Usage: kill_chunked create FILE LOG             version 0, synced
 //        kill_chunked write FILE LOG FROM COUNT   versions FROM + 1 to FROM + COUNT

@@ -1,4 +1,4 @@
-"""Kills a program that writes chunked variables, again and again, and looks at what is left.
+"""Kills a program that writes variables in the layout that hints choose, again and again, and looks at what is left.
 
 Usage: run_kill.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
                    [--kills 24] [--seed S] [--forebay FOREBAY] [--power 3] [--behind]
@@ -13,8 +13,8 @@ reads the file with another number of ranks. What must hold:
 - the next cycle goes on with the same file; now and then with one that lost power.
 With --behind the program writes through stage `async`: a call that is done may not be in the file
 yet, but for what was synced or closed; no version may be there in part, all the same.
-Files in directories, and those with decomposed variables, lose power with all of their data files. Slabs have no checksums, so
-that of these only the synced version is looked at.
+Files in directories, and those with decomposed variables, lose power with all of their data files. Slabs without a codec have no
+checksums, so that of these only the synced version is looked at.
 """
 import argparse
 import os

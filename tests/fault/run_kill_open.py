@@ -1,8 +1,8 @@
-"""Kills a program that opens the synced commit of decomposed variables to write.
+"""Kills a program that opens the synced state of chunked or decomposed variables to write.
 
 Usage: run_kill_open.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
 
-What came after the synced commit is given up. One system call after another of a rank is the last
+What came after the synced state is given up. One system call after another of a rank is the last
 one that a program makes which does so, and writes a version then: whichever it is, the file holds
 the newest version of before, or the synced one, or the one behind that, whole; and with
 chunk_state=synced the synced one.

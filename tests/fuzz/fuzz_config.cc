@@ -1,8 +1,8 @@
 // Fuzz target over what people write: the XML of FOREBAY_CONFIG with methods and groups, hints, and
 // dimensions. What is wrong is refused with words; what is taken can be used.
 //
-// The first byte chooses what the others are: a configuration, which is applied to files and has
-// its groups' code generated; hints; expressions.
+// The first byte chooses what the others are: a configuration, which is applied to files;
+// hints; expressions.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,6 @@
 
 #include "array/expression.h"
 #include "base/error.h"
-#include "groups/generate/group_code.h"
 #include "method/config.h"
 #include "method/glob.h"
 #include "method/method.h"
@@ -61,19 +60,6 @@ void check_expression(const Expression& expression) {
   }
 }
 
-void check_code(const GroupDefinition& group) {
-  for (const auto language : {tools::Language::c, tools::Language::fortran}) {
-    try {
-      const auto code = tools::group_code(group, language);
-      for (const std::string* text : {&code.write, &code.read})
-        for (const char c : *text)
-          must(c == '\n' || static_cast<unsigned char>(c) >= ' ', "code is lines of text");
-    } catch (const Error& error) {
-      must(error.code() == Errc::einval, "a name that the language does not have");
-    }
-  }
-}
-
 void check_group_made(const GroupDefinition& group) {
   must(!group.name.empty() && group.line > 0, "a group has a name, and a place");
   for (const GroupVariable& v : group.variables) {
@@ -88,7 +74,6 @@ void check_group_made(const GroupDefinition& group) {
     for (const auto* list : {&v.dimensions, &v.global, &v.offsets})
       for (const Expression& expression : *list) check_expression(expression);
   }
-  check_code(group);
 }
 
 void use(const Method& method) {

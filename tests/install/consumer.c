@@ -6,8 +6,12 @@
 #include <string.h>
 #ifdef WITH_FOREBAY
 #include <forebay.h>
+#if __has_include(<forebay_bundle.h>) /* where the wing is built */
 #include <forebay_bundle.h>
+#endif
+#if __has_include(<forebay_groups.h>)
 #include <forebay_groups.h>
+#endif
 #endif
 
 #define CHECK(call)                                                        \

@@ -13,6 +13,7 @@
 
 #include "support/harness.h"
 #include "support/info.h"
+#include "support/wings.h"
 
 using namespace forebay_test;
 
@@ -272,6 +273,7 @@ TEST(ChunkFiles, of_damaged_files_only_what_lies_in_them_is_lost_and_all_ranks_h
 }
 
 TEST(ChunkFiles, staged_writes_reach_them_in_batches) {
+  if (!has_wing("burst")) return;
   make();
   Hints hints = hints_of();
   hints.insert(hints.end(),
@@ -357,6 +359,7 @@ TEST(ChunkFiles, directories_with_chunks_among_the_definitions_stay_so) {
 }
 
 TEST(ChunkFiles, directories_with_decomposed_variables_get_no_chunks) {
+  if (!has_wing("decomposed")) return;
   Hints decomposed = hints_of(), chunks = hints_of();
   decomposed.emplace_back("layout", "decomposed");
   chunks.emplace_back("layout", "chunked");
@@ -395,6 +398,7 @@ TEST(ChunkFiles, directories_with_decomposed_variables_get_no_chunks) {
 
 // Nor the other way round, in plain files either.
 TEST(ChunkFiles, files_with_chunks_get_no_decomposed_variables) {
+  if (!has_wing("decomposed")) return;
   for (const bool in_folder : {false, true}) {
     Hints hints = in_folder ? hints_of() : Hints{};
     hints.emplace_back("layout", "chunked");
@@ -425,6 +429,7 @@ TEST(ChunkFiles, files_with_chunks_get_no_decomposed_variables) {
 
 // What the hints ask to be decomposed is, as in plain files; a folder has data files of one layout.
 TEST(ChunkFiles, of_rules_for_both_layouts_those_for_decomposed_variables_count) {
+  if (!has_wing("decomposed")) return;
   const std::string config = world.path("xml");
   on_root([&] {
     std::ofstream(config) << "<forebay><file match='*'><variable match='chunks*' layout='chunked'/>"

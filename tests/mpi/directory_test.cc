@@ -9,6 +9,7 @@
 
 #include "support/harness.h"
 #include "support/info.h"
+#include "support/wings.h"
 
 using namespace forebay_test;
 
@@ -93,6 +94,7 @@ void expect_values(MPI_Offset many) {
 
 TEST(Directory, is_written_opened_extended_and_removed_as_a_file_in_every_layout) {
   for (const std::string layout : {"canonical", "chunked", "decomposed"}) {
+    if (!is_built("layout", layout)) continue;
     const Info settings(hints_of("directory", layout));
     make(settings, NC_NOCLOBBER);
     EXPECT_TRUE(kind_of(world.path()) == Kind::folder);
@@ -123,6 +125,7 @@ TEST(Directory, is_written_opened_extended_and_removed_as_a_file_in_every_layout
 
 TEST(Directory, and_files_take_the_place_of_each_other) {
   for (const std::string layout : {"canonical", "decomposed"}) {
+    if (!is_built("layout", layout)) continue;
     for (const bool to_folder : {true, false, true}) {
       make(Info(hints_of(to_folder ? "directory" : "classic", layout)));
       EXPECT_TRUE(kind_of(world.path()) == (to_folder ? Kind::folder : Kind::file));
@@ -135,6 +138,7 @@ TEST(Directory, and_files_take_the_place_of_each_other) {
 }
 
 TEST(Directory, leaves_other_folders_alone) {
+  if (!has_wing("decomposed")) return;
   const Info settings(hints_of("directory", "decomposed"));
   const std::string path = world.path(), other = path + "/notes";
   on_root([&] {
@@ -201,6 +205,7 @@ TEST(Directory, leaves_other_folders_alone) {
 
 // Beside a plain file lies what looks like a directory without definitions.
 TEST(Directory, is_not_what_holds_the_values_of_a_file_beside_it) {
+  if (!has_wing("decomposed")) return;
   const std::string path = world.path(), folder = path + ".subfiles", link = path + ".link";
   on_root([&] { fs::remove_all(folder); });
   make(Info(hints_of("classic", "decomposed")));
@@ -238,6 +243,7 @@ TEST(Directory, that_a_kill_left_is_taken_and_removed) {
   const std::string path = world.path();
   const auto remains = [&](const std::string& name) { return kind_of(path + "/" + name); };
   for (const std::string layout : {"canonical", "chunked", "decomposed"}) {
+    if (!is_built("layout", layout)) continue;
     const Info settings(hints_of("directory", layout));
     // Ahead of the definitions; with an empty file of them, as an enddef that was killed has it;
     // without them, which no kill but a power failure leaves.

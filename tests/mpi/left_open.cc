@@ -9,7 +9,9 @@
 // last rank exits, and the others go on. thread, signal: exits from there, beside a call of the
 // main thread, or within it, which waits for rank 0. overlap: files of some ranks each, one of
 // which does not exit.
+#if FOREBAY_TEST_GROUPS
 #include <forebay_groups.h>
+#endif
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <signal.h>
@@ -20,6 +22,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "support/wings.h"
 
 namespace {
 
@@ -143,6 +147,7 @@ void read(const std::string& directory, const Method& method) {
   CHECK(method.name, ncmpi_close(id));
 }
 
+#if FOREBAY_TEST_GROUPS
 // Groups: process groups that a thread writes, and records.
 const char* const group_files[][2] = {{"groups.bp", "stage=async"}, {"groups.nc", "stage=memory"}};
 
@@ -177,6 +182,12 @@ void read_groups(const std::string& directory) {
     std::printf("%s has %d of %d steps\n", name, static_cast<int>(steps), records);
   }
 }
+
+#else
+int write_groups(const std::string&) { return -1; }
+void read_groups(const std::string&) {}
+int forebay_end_step(int) { return NC_EBADID; }
+#endif
 
 [[noreturn]] void exit_from_elsewhere(const std::string& how, const std::string& directory) {
   const int id = write(directory, {"held", {{"stage", "memory"}}});
@@ -216,6 +227,9 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const std::string how = argc > 1 ? argv[1] : "", directory = argc > 2 ? argv[2] : ".";
   std::vector<Method> all = methods;
+  std::erase_if(all, [](const Method& method) {
+    return !forebay_test::are_built({method.hints.begin(), method.hints.end()});
+  });
   all.push_back({"apart", {{"stage", "memory"}}});
   all.push_back({"defining", {}});
   all.push_back({"pending", {{"stage", "memory"}}});

@@ -17,6 +17,7 @@
 
 #include "support/harness.h"
 #include "support/info.h"
+#include "support/wings.h"
 
 using namespace forebay_test;
 
@@ -148,6 +149,7 @@ void use(int id, int first, bool writes = true) {
 
 TEST(WeakFiles, in_a_directory_tell_of_errors_when_they_are_closed) {
   for (const std::string layout : {"chunked", "decomposed"}) {
+    if (!is_built("layout", layout)) continue;
     for (const std::string file : {"0", "header.nc", layout == "chunked" ? "index" : "state"}) {
       for (const char* caches : {"weak", "coherent"}) {
         const int id = open_or_create(true, hints_of(layout, caches));
@@ -166,6 +168,7 @@ TEST(WeakFiles, in_a_directory_tell_of_errors_when_they_are_closed) {
 // As GlusterFS does for a second.
 TEST(WeakFiles, names_of_removed_files_do_not_keep_data_files_from_being_made) {
   for (const std::string layout : {"chunked", "decomposed"}) {
+    if (!is_built("layout", layout)) continue;
     if (world.rank == world.size - 1) {
       known = ".nc/" + std::to_string(world.rank);
       times_known = 2;
@@ -183,6 +186,7 @@ TEST(WeakFiles, names_of_removed_files_do_not_keep_data_files_from_being_made) {
 
 // Another node's rank may read before anybody has written.
 TEST(WeakFiles, of_decomposed_variables_are_at_the_server_when_they_are_defined) {
+  if (!has_wing("decomposed")) return;
   for (const bool weak : {true, false}) {
     uses.clear();
     const int id = open_or_create(true, hints_of("decomposed", weak ? "weak" : "coherent"));
@@ -196,6 +200,7 @@ TEST(WeakFiles, of_decomposed_variables_are_at_the_server_when_they_are_defined)
 
 TEST(WeakFiles, in_a_directory_leave_nothing_behind_on_a_node) {
   for (const std::string layout : {"canonical", "chunked", "decomposed"}) {
+    if (!is_built("layout", layout)) continue;
     for (const bool weak : {true, false}) {
       const Hints hints = hints_of(layout, weak ? "weak" : "coherent");
       // It is made, written again, and read by a program that might have written.

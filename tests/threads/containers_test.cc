@@ -100,7 +100,7 @@ TEST(Containers, are_recognised_alike_by_all_ranks_whatever_hints_say) {
         const std::string& said = comm.is_root() ? of_first : of_others;
         const HintMap hints = said.empty() ? HintMap{} : HintMap{{"container", said}};
         auto ds = Dataset::open(comm, path, true, hints);
-        EXPECT_EQ(ds->hints_in_force().at("container"), container) << "rank " << comm.rank();
+        EXPECT_EQ(to_hints(ds->method()).at("container"), container) << "rank " << comm.rank();
         write_and_read_small(comm, *ds, value);
         ds->close();
       });

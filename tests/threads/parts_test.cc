@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -19,9 +20,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/attempt.h"
 #include "comm/thread_ranks.h"
 #include "container/container.h"
 #include "dataset/dataset.h"
+#include "files/classic_file.h"
+#include "files/file_check.h"
+#include "files/references.h"
 #include "folder.h"
 #include "layout/classic_part.h"
 #include "method/part.h"
@@ -423,8 +428,8 @@ TEST(ToyTransport, makes_the_system_calls_and_has_a_key_of_its_own) {
 TEST(Toys, are_told_of_where_people_are_told_of_parts) {
   std::map<std::string, MethodKey> keys;
   for (const MethodKey& key : method_keys()) keys.emplace(key.name, key);
-  EXPECT_STREQ(keys.at("layout").accepted,
-               "auto|canonical|chunked|patches|decomposed|log|process-group|null|toy");
+  EXPECT_EQ(keys.at("layout").accepted, "auto|" + part_names(PartKind::layout, "|"));
+  EXPECT_TRUE(std::string(keys.at("layout").accepted).ends_with("|null|toy"));
   EXPECT_STREQ(keys.at("transport").accepted,
                "auto|posix|independent|collective|aggregated|null|toy");
   EXPECT_STREQ(keys.at("container").accepted, "classic|directory");
@@ -490,6 +495,35 @@ TEST(Layouts, live_together_in_one_file) {
     ds->close();
   });
   ::unsetenv("FOREBAY_CONFIG");
+
+  // Readers of one process know `chunked`, whose entry has a reader, and never take the toy, which
+  // has none, for plain values.
+  const ClassicFile file(path);
+  for (std::size_t v = 0; v < names.size(); ++v) {
+    const auto var = static_cast<VarId>(v);
+    std::vector<std::int32_t> got(n);
+    const auto failed = attempt_to([&] {
+      file.read(var, Subarray{{0}, {n}, {}}, Type::int32, got.data());
+    });
+    ASSERT_EQ(failed.has_value(), names[v][0] == 't') << names[v];
+    if (!failed) {
+      EXPECT_EQ(got[n - 1], static_cast<int>(v) * 10000 + n - 1) << names[v];
+      continue;
+    }
+    EXPECT_EQ(failed->code(), Errc::enotbuilt);
+    EXPECT_EQ(failed->message(),
+              path + ": variable " + names[v] + " has the layout toy, which only programs read");
+  }
+  const FileCheck check = check_file(path, {});
+  EXPECT_EQ(check.status, CheckStatus::good);
+  EXPECT_EQ(std::count_if(check.notes.begin(), check.notes.end(),
+                          [](const auto& note) { return note.find("toy") != std::string::npos; }),
+            2);
+  for (const VariableCheck& var : check.vars)
+    EXPECT_EQ(var.readable, check.names[static_cast<std::size_t>(var.var)][0] != 't');
+  const References references = make_references(file, {.skip = true});
+  EXPECT_EQ(references.variables, 4);
+  EXPECT_EQ(references.left_out.size(), 2);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dataset/dataset.h"
+#include "method/parts_testing.h"
 
 namespace forebay {
 namespace {
@@ -32,7 +33,7 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 constexpr const char* codecs = "shuffle,zstd:1";
 
 std::vector<Case> cases() {
-  return {
+  std::vector<Case> all = {
       {"direct_posix", 3, {{"transport", "posix"}}},
       {"shared", 4, {{"transport", "aggregated"}}},
       {"nodes", 4, {{"transport", "aggregated"}, {"ranks_per_node", "2"}}},
@@ -55,6 +56,9 @@ std::vector<Case> cases() {
       {"burst_background", 3, {{"stage", "burst"}, {"burst_flush_size", "2000"}}},
       {"burst_chunked", 3, {{"stage", "burst"}, {"layout", "chunked"}, {"codec", codecs}}},
   };
+  if (!is_built("stage=burst"))
+    std::erase_if(all, [](const Case& c) { return c.hints[0].second == "burst"; });
+  return all;
 }
 
 /// One variable as it should be; all ranks have the same.

@@ -1,7 +1,8 @@
 // A layout in one file, which no other file of the library knows: it keeps the elements of a
 // variable (of each record) in reversed order, in the space that the variable has.
 //
-// A toy in that variables cannot be renamed, and in that every element is an extent.
+// A toy in that every element is an extent, and in that it knows variables by name, so that they
+// cannot be renamed: a real layout has a member in Variable (array/schema.h).
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -11,47 +12,13 @@
 #include "comm/agree.h"
 #include "layout/canonical/canonical.h"
 #include "layout/classic_part.h"
+#include "layout/codec_choice.h"
+#include "layout/list_stream.h"
 
 namespace forebay {
 namespace {
 
-constexpr const char* mark = "_reversed";  // an attribute of each variable that it keeps
-
-/// Extents that have been made already.
-class MadeStream : public ExtentStream {
- public:
-  explicit MadeStream(std::vector<Extent> extents)
-      : extents_(std::make_shared<std::vector<Extent>>(std::move(extents))) {
-    std::stable_sort(extents_->begin(), extents_->end(),
-                     [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
-  }
-
-  StreamSummary summary() const override {
-    StreamSummary summary;
-    if (extents_->empty()) return summary;
-    summary.first = extents_->front().offset;
-    summary.last = extents_->back().end();
-    summary.pieces = static_cast<Count>(extents_->size());
-    for (const Extent& e : *extents_) summary.bytes += e.length;
-    return summary;
-  }
-  std::size_t next(std::span<Extent> out) override {
-    const std::size_t n = std::min(out.size(), extents_->size() - at_);
-    std::copy_n(extents_->begin() + static_cast<std::ptrdiff_t>(at_), n, out.begin());
-    at_ += n;
-    return n;
-  }
-  void rewind() override { at_ = 0; }
-  std::unique_ptr<ExtentStream> clone() const override {
-    auto copy = std::make_unique<MadeStream>(*this);
-    copy->at_ = 0;
-    return copy;
-  }
-
- private:
-  std::shared_ptr<std::vector<Extent>> extents_;
-  std::size_t at_ = 0;
-};
+constexpr const char* mark = "_toy";  // an attribute of each variable that it keeps
 
 class ToyLayout : public ClassicPart {
  public:
@@ -75,7 +42,7 @@ class ToyLayout : public ClassicPart {
     } else if (failed) {
       throw *failed;
     }
-    MadeStream stream(std::move(reversed));
+    ListStream stream(std::move(reversed));
     if (collective) return write ? site_.io.write_all(stream) : site_.io.read_all(stream);
     write ? site_.io.write(stream) : site_.io.read(stream);
   }
@@ -85,7 +52,7 @@ class ToyLayout : public ClassicPart {
   void choose(const Schema* old, const KeptElsewhere& elsewhere) override {
     for (std::size_t i = old ? old->vars.size() : 0; i < site_.schema.vars.size(); ++i) {
       const Variable& var = site_.schema.vars[i];
-      if (elsewhere(var) || variable_method(site_.method, var.name).at("layout") != "toy") continue;
+      if (elsewhere(var) || layout_for(site_.method, var) != "toy") continue;
       kept_.insert(var.name);
     }
   }

@@ -8,6 +8,9 @@
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "comm/datatype.h"
+#include "dataset/dataset.h"
+#include "dataset/decompositions.h"
+#include "dataset/records.h"
 
 namespace forebay::pnetcdf {
 
@@ -24,7 +27,7 @@ Counts copy_of(const MPI_Offset* p, int n) { return {p, p + n}; }
 SelectionLimits limits_of(const Dataset& ds, const Variable& var, bool write) {
   const Schema& schema = ds.schema();
   const bool may_grow = write && var.is_record;
-  return {may_grow ? ds.most_records(var) : schema.numrecs, ds.method().strict_start};
+  return {may_grow ? most_records(ds, var) : schema.numrecs, ds.method().strict_start};
 }
 
 /// var: selects the whole variable.
@@ -43,7 +46,7 @@ void select_whole(const Dataset& ds, const Variable& var, Request& request) {
 /// var1, vara, vars, varm.
 void select_subarray(const Dataset& ds, const Variable& var, const Selection& s, Request& request) {
   if (s.level.value_or(0) != 0) {
-    const int levels = Dataset::levels(var);
+    const int levels = coarser_levels(var);
     if (*s.level < 0 || *s.level > levels)
       throw Error(
           Errc::einval, "variable " + var.name + " has no level " + std::to_string(*s.level),
@@ -97,7 +100,7 @@ void select_pieces(Dataset& ds, const Variable& var, const Selection& s, Request
 
 /// decom, decom_part: start and count belong to the dimensions before the map's.
 void select_decomposed(Dataset& ds, const Variable& var, const Selection& s, Request& request) {
-  const Decomposition& map = ds.decomposition_of(request.var);
+  const Decomposition& map = decomposition_of(ds, request.var);
   const auto leading = static_cast<std::size_t>(var.ndims()) - map.dims().size();
   Variable front;
   front.name = var.name;
@@ -203,7 +206,7 @@ class FileTypeParts {
     return length;
   }
 
-  Count stride(const Variable& var) const { return ds_.file_type_stride(var); }
+  Count stride(const Variable& var) const { return file_type_stride(ds_, var); }
 
   /// Returns the bytes of the variable's record (or of the variable) from `at` on; 0 if `at` lies
   /// outside.
@@ -403,7 +406,7 @@ std::vector<Request> make_typed_requests(Dataset& ds, int varid, Direction direc
     a.elements = part.bytes / size_of(var.type);
     const Variable& variable = ds.variable(part.var);
     RunList list = sorted_run_list(std::move(part.runs), {}, a.write);
-    const Count in_file = ds.file_type_stride(variable), dense = variable.inner_bytes();
+    const Count in_file = file_type_stride(ds, variable), dense = variable.inner_bytes();
     if (variable.is_record && in_file != dense) list = *rebased(list, in_file, dense);
     a.selection = Runs{ds.run_lists().share(list)};
     a.memory.data = whole.memory.data;

@@ -9,6 +9,7 @@
 #include "array/convert.h"
 #include "array/names.h"
 #include "array/out_of_range.h"
+#include "dataset/decompositions.h"
 
 namespace forebay::pnetcdf {
 
@@ -181,8 +182,9 @@ int ncmpi_def_decom(int ncid, int ndims, const int* dimids, int nreqs, MPI_Offse
       if (dimids == nullptr) throw Error(Errc::einval, "dimids is a null pointer");
       const std::span<const int> dims(dimids, static_cast<std::size_t>(ndims));
       static_assert(sizeof(MPI_Offset) == sizeof(Count));
-      map = ds.make_decomposition(dims, {nreqs, reinterpret_cast<const Count* const*>(starts),
-                                         reinterpret_cast<const Count* const*>(counts)});
+      map = make_decomposition(ds, dims,
+                               {nreqs, reinterpret_cast<const Count* const*>(starts),
+                                reinterpret_cast<const Count* const*>(counts)});
       arguments = {{Errc::emultidefine_fnc_args, ndims},
                    {Errc::emultidefine_fnc_args, bytes_of(dimids, ndims * Count{sizeof(int)})}};
     });
@@ -199,7 +201,7 @@ int ncmpi_def_decom_var(int ncid, const char* name, nc_type xtype, int ndims, co
     Dataset& ds = dataset(ncid);
     check_call(ds, "def_decom_var", [&]() -> SharedArguments {
       SharedArguments arguments = check_variable_arguments(ds, name, xtype, ndims, dimidsp);
-      static_cast<void>(ds.decomposition(decomid));
+      static_cast<void>(decomposition_in(ds.schema(), decomid));
       arguments.emplace_back(Errc::emultidefine_fnc_args, decomid);
       return arguments;
     });

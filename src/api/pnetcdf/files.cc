@@ -15,8 +15,9 @@
 
 #include "api/pnetcdf/interface.h"
 #include "array/names.h"
-#include "bundles/open_bundles.h"
 #include "comm/mpi.h"
+#include "dataset/file_sharing.h"
+#include "dataset/opening.h"
 
 namespace forebay::pnetcdf {
 
@@ -149,7 +150,7 @@ struct Told {
     std::copy(found.begin(), found.end(), facts.begin());
     // A rank without a known request must equal no other rank.
     constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-    facts[opening] = asked ? Dataset::hash_of_request(*asked, path) : none;
+    facts[opening] = asked ? asked->hash_at(path) : none;
     facts[opening + 1] = asked ? -facts[opening] : none;
   }
   OpeningFacts found() const {
@@ -157,7 +158,7 @@ struct Told {
     std::copy_n(facts.begin(), opening, found.begin());
     return found;
   }
-  bool is_known() const { return facts[opening] == -facts[opening + 1] && !any_waits(found()); }
+  bool is_known() const { return facts[opening] == -facts[opening + 1]; }
 };
 
 /// Opens or creates a file. Rank 0's mode counts. A rank that gave another one gets `differ`; in
@@ -169,39 +170,38 @@ int start_file(
     const std::function<std::shared_ptr<const CreationRequest>(const std::string& path)>& ask,
     Make&& make) {
   return guard([&]() -> int {
+    const SharingEntry& sharing = file_sharing();
     Told told;
     std::optional<Files::Place> place;
     std::optional<Error> wrong;
     std::string name;
-    std::optional<BundleEntrance> entrance;
+    std::unique_ptr<Entrance> entrance;
     const auto look = [&](bool is_root) {
-      const OpeningFacts found = look_before_opening(is_root, path, mode, makes);
+      const OpeningFacts found = sharing.look(is_root, path, mode, makes);
       std::shared_ptr<const CreationRequest> known;
       wrong = attempt_to([&] {
         place.emplace(files());
         if (ncidp == nullptr) throw Error(Errc::einval, "ncidp is a null pointer");
         if (path == nullptr || *path == '\0') throw Error(Errc::ebad_file, "the path is empty");
         name = path;
-        entrance.emplace();
+        entrance = sharing.enter();
       });
       // An error is told with its text before anything is made.
-      if (!wrong && ask)
-        attempt_to([&] { known = is_root ? ask(name) : Dataset::last_creation_request(); });
+      if (!wrong && ask) attempt_to([&] { known = is_root ? ask(name) : CreationRequest::last(); });
       told.look(found, std::move(known), name);
     };
     const Comm comm = make_comm(mpi, told.facts, std::cref(look));  // needs no memory
     std::int64_t code = NC_NOERR;
     const auto failed = up_to_meeting(comm, [&] {
-      const int root_mode = agree_before_opening(comm, path, told.found());
+      const auto [root_mode, waited] = sharing.agree(comm, path, told.found());
       if (ncidp != nullptr) *ncidp = -1;
       PriorMeeting met{std::move(wrong)};
       met.beside = [&](Dataset& file) { return entrance->say(file); };
-      if (told.is_known()) met.asked = std::move(told.asked);
+      if (told.is_known() && !waited) met.asked = std::move(told.asked);
       // It takes part in the other ranks' steps even if this rank has failed, so nothing may throw
       // before it. It ends in a collective step.
       std::unique_ptr<Dataset> ds = make(comm, name, root_mode, std::move(met));
-      follow_member(*ds, told.found());
-      entrance->join(*ds);
+      entrance->join(*ds, told.found());
       code = root_mode == mode ? NC_NOERR : differ;
       if (ds->method().safe_mode) code = comm.all_reduce(code, Reduce::min);
       *ncidp = place->fill(std::move(ds));
@@ -258,8 +258,8 @@ using namespace forebay::pnetcdf;
 
 int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int* ncidp) {
   const auto ask = [&](const std::string& name) {
-    return Dataset::creation_request(name, version_of(cmode), (cmode & NC_NOCLOBBER) != 0,
-                                     hints_of(info));
+    return CreationRequest::of(name, version_of(cmode), (cmode & NC_NOCLOBBER) != 0,
+                               hints_of(info));
   };
   return start_file(comm, path, cmode, (cmode & NC_NOCLOBBER) == 0, ncidp, NC_EMULTIDEFINE_CMODE,
                     ask, [&](const Comm& c, const std::string& name, int mode, PriorMeeting met) {
@@ -291,11 +291,11 @@ int ncmpi_open(MPI_Comm comm, const char* path, int omode, MPI_Info info, int* n
 
 // The ID is free afterwards in any case, because a second attempt would have nothing to close.
 int ncmpi_close(int ncid) {
-  return guard([&] { close_file(remove_file(ncid)); });
+  return guard([&] { file_sharing().close(remove_file(ncid)); });
 }
 
 int ncmpi_abort(int ncid) {
-  return guard([&] { abort_file(remove_file(ncid)); });
+  return guard([&] { file_sharing().abort(remove_file(ncid)); });
 }
 
 int ncmpi_enddef(int ncid) {

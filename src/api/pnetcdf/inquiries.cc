@@ -8,8 +8,10 @@
 #include "array/chunk_grid.h"
 #include "array/convert.h"
 #include "array/names.h"
-#include "bundles/open_bundles.h"
 #include "comm/mpi.h"
+#include "dataset/dataset.h"
+#include "dataset/decompositions.h"
+#include "dataset/file_sharing.h"
 #include "dataset/probe.h"
 
 namespace forebay::pnetcdf {
@@ -133,11 +135,11 @@ int ncmpi_inq_striping(int ncid, int* striping_size, int* striping_count) {
 }
 
 int ncmpi_inq_put_size(int ncid, MPI_Offset* size) {
-  return inquire(ncid, size, [](const Dataset& ds) { return ds.put_bytes(); });
+  return inquire(ncid, size, [](const Dataset& ds) { return ds.moved().put; });
 }
 
 int ncmpi_inq_get_size(int ncid, MPI_Offset* size) {
-  return inquire(ncid, size, [](const Dataset& ds) { return ds.get_bytes(); });
+  return inquire(ncid, size, [](const Dataset& ds) { return ds.moved().got; });
 }
 
 int ncmpi_inq_header_size(int ncid, MPI_Offset* size) {
@@ -178,7 +180,7 @@ int ncmpi_inq_var_levels(int ncid, int varid, int level, int* nlevelsp, MPI_Offs
   return guard([&] {
     Dataset& ds = dataset(ncid);
     const Variable& var = variable_of(ds, varid);
-    const int levels = Dataset::levels(var);
+    const int levels = coarser_levels(var);
     give(nlevelsp, levels);
     if (shape == nullptr) return;
     if (level < 0 || level > levels)
@@ -201,7 +203,7 @@ int ncmpi_inq_decom(int ncid, int decomid, int* ndimsp, int* dimidsp, int* nrank
                     MPI_Offset* nelemsp) {
   return guard([&] {
     Dataset& ds = dataset(ncid);
-    const Decomposition& map = ds.decomposition(decomid);
+    const Decomposition& map = decomposition_in(ds.schema(), decomid);
     give(ndimsp, map.dims().size());
     if (dimidsp != nullptr) std::copy(map.dims().begin(), map.dims().end(), dimidsp);
     give(nranksp, map.ranks());
@@ -223,7 +225,7 @@ int ncmpi_inq_recsize(int ncid, MPI_Offset* recsize) {
 
 int ncmpi_inq_file_info(int ncid, MPI_Info* info_used) {
   return guard([&] {
-    const HintMap hints = dataset(ncid).hints_in_force();
+    const HintMap hints = to_hints(dataset(ncid).method());
     if (info_used == nullptr) return;
     check_mpi(MPI_Info_create(info_used), "MPI_Info_create");
     for (const auto& [key, value] : hints) {
@@ -248,7 +250,7 @@ int ncmpi_inq_malloc_list(void) { return NC_ENOTENABLED; }
 int ncmpi_delete(const char* filename, MPI_Info) {
   return guard([&] {
     if (filename == nullptr) throw Error(Errc::ebad_file, "the path is a null pointer");
-    delete_waiting(filename);
+    file_sharing().remove(filename);
   });
 }
 

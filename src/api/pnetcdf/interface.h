@@ -11,6 +11,7 @@
 
 #include <type_traits>
 
+#include "api/pnetcdf/files.h"
 #include "base/attempt.h"
 #include "base/last_message.h"
 #include "dataset/dataset.h"
@@ -27,14 +28,8 @@ void check_call(Dataset& ds, const char* function, F&& check) {
   ds.agree_on_call(function, mine, arguments);
 }
 
-/// Returns the dataset of an ID. Errc::ebadid.
-Dataset& dataset(int ncid);
-
 /// Returns a variable. Errc::eglobal for NC_GLOBAL, Errc::enotvar.
 const Variable& variable_of(const Dataset& ds, int varid);
-
-/// Returns a name from the caller. Errc::ebadname: null or empty; Errc::emaxname.
-std::string name_argument(const char* name);
 
 /// Errc::eperm.
 void check_writable(const Dataset& ds);

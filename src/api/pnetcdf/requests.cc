@@ -87,23 +87,23 @@ int ncmpi_inq_nreqs(int ncid, int* nreqs) {
 }
 
 int ncmpi_buffer_attach(int ncid, MPI_Offset bufsize) {
-  return guard([&] { dataset(ncid).attach_buffer(bufsize); });
+  return guard([&] { dataset(ncid).buffer().attach(bufsize); });
 }
 
 int ncmpi_buffer_detach(int ncid) {
-  return guard([&] { dataset(ncid).detach_buffer(); });
+  return guard([&] { dataset(ncid).buffer().detach(); });
 }
 
 int ncmpi_inq_buffer_usage(int ncid, MPI_Offset* usage) {
   return guard([&] {
-    const Count used = dataset(ncid).buffer_usage();
+    const Count used = dataset(ncid).buffer().used();
     if (usage != nullptr) *usage = used;
   });
 }
 
 int ncmpi_inq_buffer_size(int ncid, MPI_Offset* buf_size) {
   return guard([&] {
-    const Count size = dataset(ncid).buffer_size();
+    const Count size = dataset(ncid).buffer().size();
     if (buf_size != nullptr) *buf_size = size;
   });
 }

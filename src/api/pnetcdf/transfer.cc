@@ -111,7 +111,7 @@ int post(Verb verb, int ncid, int varid, const Selection& selection, const Buffe
     if (direction == put) check_writable(ds);
     if (verb == bput) {
       check_variable(ds, varid, buffer.native);
-      static_cast<void>(ds.buffer_size());  // throws if no buffer is attached
+      static_cast<void>(ds.buffer().size());  // throws if no buffer is attached
     }
     Request made = make_request(ds, varid, direction, selection, buffer, true);
     if (made.elements == 0) return;

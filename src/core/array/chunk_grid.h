@@ -71,8 +71,8 @@ class ChunkGrid {
   int split_ = 0;  // the last dimension that is cut; all faster ones are whole
 };
 
-/// Returns the shape of a chunk that is a hierarchy (codec/hierarchy.h) at a level: every axis
-/// halved `level` times, rounded up; none is 0.
+/// Returns the shape of a chunk that is a hierarchy of levels (Pipeline::parts) at a level: every
+/// axis halved `level` times, rounded up; none is 0.
 std::vector<Count> level_shape(std::span<const Count> shape, int level);
 /// Returns whether a variable in such chunks, which have a shape, has fewer elements along a
 /// dimension at coarser levels.

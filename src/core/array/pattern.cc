@@ -288,6 +288,13 @@ Placed box_pattern(std::span<const Count> extents, std::span<const Steps> steps)
   return placed;
 }
 
+Placed box_pattern(std::span<const Count> extents, const Subarray& box) {
+  std::vector<Steps> steps;
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    steps.push_back({box.start[d], box.count[d], box.stride.empty() ? 1 : box.stride[d]});
+  return box_pattern(extents, steps);
+}
+
 std::optional<Placed> blocks_pattern(std::span<const Count> extents,
                                      std::span<const std::uint64_t> blocks) {
   const std::size_t n = extents.size(), step = 2 * n, many = blocks.size() / step;

@@ -70,6 +70,7 @@ struct Placed {
 
 /// Returns the pattern of a box. `steps` has one entry for each extent; all counts are ≥ 1.
 Placed box_pattern(std::span<const Count> extents, std::span<const Steps> steps);
+Placed box_pattern(std::span<const Count> extents, const Subarray& box);
 
 /// Returns the pattern of blocks whose leading coordinates relate in no particular way. `blocks`
 /// has for each the first coordinates, then the last ones, as HDF5 lists hyperslabs. Leading

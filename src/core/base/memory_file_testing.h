@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -17,11 +18,13 @@ namespace forebay {
 /// The part that outlives the open file. A test keeps it, reopens the file, and damages it.
 struct MemoryDisk {
   std::vector<std::byte> bytes;
+  std::vector<std::byte> stored;  ///< what the last sync() found: a power failure leaves it
   Count room = std::numeric_limits<Count>::max();  ///< bytes that may still be written
   bool releases = true;                            ///< the space of a range can be given back
   bool linked = true;
   int writes = 0, truncations = 0;  ///< calls
   Count released = 0;               ///< bytes
+  std::function<void()> arrived;    ///< is called after each write; an exception is its error
 
   void flip(Offset offset, unsigned bit) {
     bytes.at(static_cast<std::size_t>(offset)) ^= static_cast<std::byte>(1U << bit);
@@ -60,6 +63,7 @@ class MemoryFile : public ByteFile {
         throw Error(Errc::eno_space, "writing " + path_ + ": full");
       p = {};
     }
+    if (disk_->arrived) disk_->arrived();
   }
 
   Offset size() override { return std::ssize(disk_->bytes); }
@@ -67,7 +71,7 @@ class MemoryFile : public ByteFile {
     ++disk_->truncations;
     disk_->bytes.resize(static_cast<std::size_t>(size));
   }
-  void sync() override {}
+  void sync() override { disk_->stored = disk_->bytes; }
 
   bool release(Offset offset, Count bytes) override {
     if (!disk_->releases) return false;

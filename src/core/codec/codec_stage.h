@@ -87,6 +87,8 @@ class LevelCoder {
   virtual std::optional<double> decode(const ChunkInfo& chunk, std::span<const EncodedChunk> parts,
                                        std::span<std::byte> raw,
                                        CodecWorkspace::State& state) const = 0;
+  /// Errc::enotnc for damaged bytes.
+  virtual LevelFacts facts(std::span<const std::byte> first_part) const = 0;
 };
 
 /// Immutable. Several threads may use it, each with its own workspace.

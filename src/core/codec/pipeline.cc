@@ -194,6 +194,10 @@ std::string Pipeline::without_levels(std::string_view text) {
   return comma == std::string_view::npos ? "none" : std::string(text.substr(comma + 1));
 }
 
+LevelFacts Pipeline::level_facts(std::span<const std::byte> first_part) const {
+  return levels_->facts(first_part);
+}
+
 Count Pipeline::most_bytes(const ChunkInfo& chunk) const {
   return levels_ ? levels_->most_bytes(chunk) : chunk.bytes();
 }

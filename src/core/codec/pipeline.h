@@ -58,6 +58,20 @@ struct ChunkInfo {
   Count bytes() const { return elements() * size_of(type); }
 };
 
+/// What the first part of a chunk in several parts says about its levels. Level 0 is the finest.
+struct LevelFacts {
+  bool lossy = false;  ///< level 0 may differ from what was written
+  /// No element is missing at any level, so omitted details are small.
+  bool whole = false;
+  /// The largest difference of any level from the transform of the exact chunk; and the difference
+  /// of level 0, where that is smaller (an exact chunk has none).
+  double error = 0, finest_error = 0;
+  /// details[k] bounds the details that level k + 1 lacks, for every level k but the coarsest. If
+  /// level k is reconstructed without details, its difference from the chunk is at most the sum of
+  /// the first k entries, plus `error`.
+  std::vector<double> details;
+};
+
 /// Scratch memory and codec contexts, kept from chunk to chunk. One per thread; not thread-safe.
 class CodecWorkspace {
  public:
@@ -118,7 +132,7 @@ class Pipeline {
   Pipeline lossless() const;
 
   /// The number of parts that a chunk is stored in, coarse to fine. It is 1, except for a pipeline
-  /// that begins with a hierarchy: one part for each level and one more (codec/hierarchy.h).
+  /// that begins with a hierarchy: one part for each level and one more (LevelCoder).
   int parts() const;
   /// The same for a pipeline's text, even if this build lacks one of its codecs.
   static int parts_of(std::string_view text);
@@ -126,6 +140,9 @@ class Pipeline {
   static std::string without_levels(std::string_view text);
   /// Upper limit for the bytes of all parts of a chunk together.
   Count most_bytes(const ChunkInfo& chunk) const;
+  /// Reads the facts about the levels of a chunk in several parts from its first part. Errc::enotnc
+  /// for damaged bytes.
+  LevelFacts level_facts(std::span<const std::byte> first_part) const;
   /// Whether ChunkInfo::range is needed to encode.
   bool wants_range() const;
 

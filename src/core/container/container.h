@@ -13,7 +13,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "array/schema.h"
@@ -24,12 +23,11 @@
 #include "layout/layout.h"
 #include "method/method.h"
 #include "method/part.h"
-#include "storage/file_identity.h"
 
 namespace forebay {
 
-class ByteFile;
 class File;
+class JointContainer;
 class WriteQueue;
 
 /// The four arguments of _enddef, in bytes. 0 takes the value of the hint, or the default.
@@ -49,12 +47,6 @@ struct ContainerSite {
   WriteQueue* later = nullptr;  ///< queue for the files of values; null: none
 };
 
-/// The device and the inode of a file, which identify it under any name. Zeros: none.
-using FileNumber = std::pair<std::uint64_t, std::uint64_t>;
-inline FileNumber number_of(const FileIdentity& file) {
-  return {static_cast<std::uint64_t>(file.device), static_cast<std::uint64_t>(file.inode)};
-}
-
 class Container {
  public:
   virtual ~Container() = default;
@@ -62,20 +54,12 @@ class Container {
   // -- opening
 
   /// Collective. Makes the file. `exclusive`: Errc::eexist if there is one. `made`: this rank has
-  /// made it. `may_be_later`: if the method wants it, a thread makes the file in the background.
-  /// Returns whether its last step was a reduction after which nothing fails; the same on all
-  /// ranks. If so, that reduction has also replaced the values of `tells` (if it is set) by their
-  /// maxima.
+  /// made it. `may_be_later`: if the method wants it, a thread makes the file in the background, if
+  /// this is a JointContainer. Returns whether its last step was a reduction after which nothing
+  /// fails; the same on all ranks. If so, that reduction has also replaced the values of `tells`
+  /// (if it is set) by their maxima.
   using Tells = std::function<std::span<std::int64_t>()>;
   virtual bool create(bool exclusive, bool may_be_later, bool& made, const Tells& tells) = 0;
-  /// Local; the same on all ranks. Returns whether a thread is still making the file. Then only the
-  /// rank that has the thread may open the file.
-  virtual bool is_being_made() const { return false; }
-  /// Local. Waits for the thread, if this rank has it, and throws the errors of create(). Returns
-  /// the identity of the file on rank 0, and an empty one on other ranks.
-  virtual FileIdentity wait_until_made() { return {}; }
-  virtual void made(const FileIdentity& /*file*/) {}  ///< local, on all ranks, after that
-  virtual void finish_making() {}                     ///< collective: both, if a thread makes it
   /// Collective. Reads the definitions into the schema, and all else that data access needs.
   virtual void open() = 0;
   /// Returns whether release() has something to free on this rank.
@@ -137,29 +121,8 @@ class Container {
   virtual bool is_regular() = 0;  ///< local: neither a pipe nor a device
   /// Local. Opens the file once more, for a thread. The container outlives the result.
   virtual std::shared_ptr<File> beside(Report& report) = 0;
-
-  // -- files that are written together. Only for a container whose values_file() is not null.
-
-  /// Local. Returns the one file that all values go to. The layout knows the place of each value
-  /// (Layout::extents_of), and the transport moves bytes of any file. Else null, on all ranks.
-  virtual ByteFile* values_file() { return nullptr; }
-  /// Local, for this node. Returns whether ranks need a collective step of this file, even if they
-  /// take part in one of another file.
-  virtual bool has_weak_caches() const { return false; }
-  /// Local; the same on all ranks. From here on the definitions of a new file are written together
-  /// with what makes its values visible. Until then the file has no bytes.
-  virtual void put_off_definitions(bool /*put_off*/) {}
-  /// Local; the same on all ranks. Returns whether definitions wait. publish() writes them.
-  virtual bool definitions_wait() const { return false; }
-  /// Local, on one rank. Does the work of publish() and fill_up(). All ranks have agreed on the
-  /// number of records.
-  virtual void publish_alone() {}
-  virtual void published() {}  ///< local, on all ranks, after publish_alone()
-  /// Local. Returns the present path of the file if this rank has it open, else the last known
-  /// path.
-  virtual std::string place_now() = 0;
-  /// Local; the same on all ranks. The file has been renamed to `path`.
-  virtual void moved(const std::string& path) = 0;
+  /// Returns this container as one whose files may be written together with others, or null.
+  virtual JointContainer* joint() { return nullptr; }
 
   // -- the end
 
@@ -177,6 +140,9 @@ class Container {
   virtual void release() = 0;
   /// Local. One collective step follows, and then the container is destroyed.
   virtual void close() = 0;
+  /// Local. Returns the present path of the file if this rank has it open, else the last known
+  /// path.
+  virtual std::string place_now() = 0;
   /// Local, on one rank. Removes what create() made, when nobody uses it any more. `place`: the
   /// last result of place_now().
   virtual void remove(const std::string& place) = 0;

@@ -3,156 +3,24 @@
 #include "dataset/dataset.h"
 
 #include <functional>
-#include <mutex>
 #include <utility>
 
 #include "array/placement.h"
 #include "base/attempt.h"
-#include "base/hash.h"
 #include "codec/pipeline.h"
 #include "comm/agree.h"
 #include "comm/last_call.h"
-#include "container/recognise.h"
+#include "container/joint_container.h"
 #include "dataset/dataset_staging.h"
+#include "dataset/opening.h"
 #include "dataset/print_report.h"
+#include "dataset/stage_member.h"
 #include "layout/classic_part.h"
 #include "method/effect.h"
-#include "method/front_end.h"
 
 namespace forebay {
 
-/// The names of a file, and the folder that the program is in.
-struct NamedFile {
-  std::string given, folder, path;
-
-  explicit NamedFile(const std::string& name, std::string at = current_folder())
-      : given(name), folder(std::move(at)), path(absolute_path(given, folder)) {}
-  std::string pack() const { return given + '\0' + folder + '\0'; }
-};
-
-/// Rank 0's arguments of create and open, which all ranks use, so that their methods are equal.
-struct OpeningArguments {
-  HintMap hints;
-  std::int64_t flag = 0;
-  std::string found = {};  ///< the container that recognises the existing file, if one does
-  bool logs = false;       ///< an earlier job may have left logs
-
-  std::string pack() const {
-    std::string packed = std::to_string(flag) + '\0' + found + '\0' + (logs ? "1" : "") + '\0';
-    for (const auto& [key, value] : hints) packed += key + '\0' + value + '\0';
-    return packed;
-  }
-  void unpack(const std::string& packed) {
-    std::size_t at = 0;
-    const auto next = [&] {
-      std::string text = packed.c_str() + at;
-      at += text.size() + 1;
-      return text;
-    };
-    flag = std::stoll(next());
-    found = next();
-    logs = !next().empty();
-    hints.clear();
-    while (at < packed.size()) {
-      const std::string key = next();
-      hints[key] = next();
-    }
-  }
-};
-
-/// What rank 0 has broadcast.
-struct CreationRequest {
-  OpeningArguments arguments;
-  MethodSources sources;
-  std::int64_t hash;
-
-  CreationRequest(OpeningArguments given, MethodSources read)
-      : arguments(std::move(given)), sources(std::move(read)) {
-    const std::string all = arguments.pack() + text_of(sources);
-    hash = static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(all))) >> 1);
-  }
-};
-
 namespace {
-
-/// The last request to create a file that this process has received.
-class LastAsked {
- public:
-  std::shared_ptr<const CreationRequest> get() {
-    const std::lock_guard lock(mutex_);
-    return last_;
-  }
-  void set(std::shared_ptr<const CreationRequest> asked) {
-    const std::lock_guard lock(mutex_);
-    last_.swap(asked);
-  }
-
- private:
-  std::mutex mutex_;
-  std::shared_ptr<const CreationRequest> last_;
-};
-
-LastAsked& last_asked() {
-  static auto* last = new LastAsked;  // never freed: what runs last may still make a file
-  return *last;
-}
-
-Method method_for(const std::string& path, const HintMap& hints, const MethodSources& sources) {
-  Method method = choose_method(path, hints, sources);
-  keep_honoured(method, FrontEnd::netcdf);
-  return method;
-}
-
-/// `makes`: a file is created. Ranks may be in different folders; the file lies in rank 0's.
-Method shared_method(const Comm& comm, NamedFile& name, OpeningArguments& arguments, bool makes) {
-  const std::string given = name.given;
-  std::string packed = name.pack() + arguments.pack();
-  const MethodSources sources = share_method_sources(comm, &packed);
-  const std::string of_root = packed.substr(0, packed.find('\0'));
-  name = NamedFile(of_root, packed.c_str() + of_root.size() + 1);
-  if (!comm.is_root()) arguments.unpack(packed.substr(name.pack().size()));
-  // Programs that open a file between two others create those alike, so the request is kept. If
-  // there is no memory for it, the next one is broadcast again.
-  if (makes)
-    attempt_to(
-        [&] { last_asked().set(std::make_shared<const CreationRequest>(arguments, sources)); });
-  name.given = given;
-  return method_for(of_root, arguments.hints, sources);
-}
-
-/// Only rank 0 looks; the result is broadcast with its arguments.
-std::string look_at(const Comm& comm, const std::string& path) {
-  if (!comm.is_root()) return {};
-  const ContainerEntry* entry = recognise(path);
-  return entry ? entry->name : "";
-}
-
-/// Only rank 0 looks.
-bool may_have_leftovers(bool is_root, const std::string& path) {
-  if (!is_root) return false;
-  const auto& stages = parts(PartKind::stage);
-  return std::any_of(stages.begin(), stages.end(), [&](const Part* part) {
-    const auto& leftovers = static_cast<const StageEntry*>(part)->leftovers;
-    return leftovers && leftovers->any(path);
-  });
-}
-
-/// Collective.
-void meet_leftovers(const Comm& comm, const std::string& path, bool writable, bool creating,
-                    const Method& method) {
-  for (const Part* part : parts(PartKind::stage)) {
-    const auto& leftovers = static_cast<const StageEntry*>(part)->leftovers;
-    if (leftovers) leftovers->meet(comm, path, writable, creating, method);
-  }
-}
-
-/// `path` is absolute, here and below.
-OpeningArguments to_create(bool is_root, const std::string& path, int version, bool no_clobber,
-                           const HintMap& hints) {
-  OpeningArguments arguments{hints, version * 2 + (no_clobber ? 1 : 0)};
-  arguments.logs = !no_clobber && may_have_leftovers(is_root, path);
-  return arguments;
-}
 
 std::string layout_of(const Variable& var, bool shows_patches) {
   if (!var.chunking) return var.decomposed ? "decomposed" : "canonical";
@@ -168,6 +36,10 @@ void use_found(Method& method, const std::string& found) {
 }
 
 }  // namespace
+
+int coarser_levels(const Variable& var) {
+  return var.chunking ? Pipeline::parts_of(var.chunking->codec) - 1 : 0;
+}
 
 Dataset::Dataset(Comm comm, const NamedFile& name, Method method)
     : comm_(std::move(comm)), given_(name.given), path_(name.path), method_(std::move(method)) {
@@ -194,7 +66,7 @@ std::unique_ptr<Dataset> Dataset::start(const Comm& comm, const PriorMeeting* me
   // All ranks close MPI's own file, or none does.
   const bool engine = ds && ds->container_ && ds->container_->has_engine();
   if (comm.all_reduce(engine, Reduce::min)) ds->container_->release();
-  if (made) attempt_to([&] { ds->container_->remove(ds->place_now()); });
+  if (made) attempt_to([&] { ds->container_->remove(ds->container_->place_now()); });
   ds.reset();
   comm.barrier();  // after it the name is gone: any rank may create the file anew
   throw *failed;
@@ -211,30 +83,13 @@ std::unique_ptr<Dataset> Dataset::create(Comm comm, const std::string& path, int
       arguments = met->asked->arguments;
       method = method_for(path, arguments.hints, met->asked->sources);
     } else {
-      arguments = to_create(comm.is_root(), name.path, version, no_clobber, hints);
+      arguments =
+          OpeningArguments::to_create(comm.is_root(), name.path, version, no_clobber, hints);
       method = shared_method(comm, name, arguments, true);
     }
-    const PiggybackFacts* const beside = met && met->beside ? &met->beside : nullptr;
     return begin_new(ds, comm, name, static_cast<int>(arguments.flag / 2), arguments.flag % 2 == 1,
-                     std::move(method), arguments.logs, may_be_later, made, beside);
+                     std::move(method), arguments.logs, may_be_later, made, met);
   });
-}
-
-std::shared_ptr<const CreationRequest> Dataset::creation_request(const std::string& path,
-                                                                 int version, bool no_clobber,
-                                                                 const HintMap& hints) {
-  return std::make_shared<const CreationRequest>(
-      to_create(true, absolute_path(path), version, no_clobber, hints), read_method_sources());
-}
-
-std::shared_ptr<const CreationRequest> Dataset::last_creation_request() {
-  return last_asked().get();
-}
-
-std::int64_t Dataset::hash_of_request(const CreationRequest& asked, const std::string& path) {
-  const NamedFile name(path);
-  const std::string all = std::to_string(asked.hash) + name.pack();
-  return static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(all))) >> 1);
 }
 
 std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, int version,
@@ -247,7 +102,7 @@ std::unique_ptr<Dataset> Dataset::create_by(Comm comm, const std::string& path, 
 
 bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const NamedFile& name,
                         int version, bool exclusive, Method method, bool logs, bool may_be_later,
-                        bool& made, const PiggybackFacts* beside) {
+                        bool& made, const PriorMeeting* met) {
   ds.reset(new Dataset(comm, name, std::move(method)));
   ds->schema_.version = version;
   if (logs) meet_leftovers(comm, ds->path_, true, true, ds->method_);
@@ -257,7 +112,7 @@ bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
   if (stage_first) ds->start_staging();
   // Values after the file's own collective step would need another one.
   std::function<std::span<std::int64_t>()> tells;
-  if (beside && stage_first && !exclusive) tells = [&] { return (*beside)(*ds); };
+  if (met && met->beside && stage_first && !exclusive) tells = [&] { return met->beside(*ds); };
   const bool has_met = ds->container_->create(exclusive, may_be_later, made, tells);
   // An exclusive creation shows that existing logs belong to a file that was removed.
   if (exclusive) meet_leftovers(comm, ds->path_, true, true, ds->method_);
@@ -269,8 +124,7 @@ std::unique_ptr<Dataset> Dataset::open(Comm comm, const std::string& path, bool 
                                        const HintMap& hints, const PriorMeeting* met) {
   return start(comm, met, [&](std::unique_ptr<Dataset>& ds, bool&) {
     NamedFile name(path);
-    OpeningArguments arguments{hints, writable, look_at(comm, name.path),
-                               may_have_leftovers(comm.is_root(), name.path)};
+    auto arguments = OpeningArguments::to_open(comm.is_root(), name.path, writable, hints);
     Method method = shared_method(comm, name, arguments, false);
     begin_old(ds, comm, name, arguments.flag != 0, std::move(method), arguments.found,
               arguments.logs);
@@ -282,7 +136,7 @@ std::unique_ptr<Dataset> Dataset::open_by(Comm comm, const std::string& path, bo
                                           const Method& method) {
   return start(comm, nullptr, [&](std::unique_ptr<Dataset>& ds, bool&) {
     const NamedFile name(path);
-    std::string found = look_at(comm, name.path);
+    std::string found = look_at(comm.is_root(), name.path);
     comm.broadcast(found);
     begin_old(ds, comm, name, writable, method, found, true);
     return false;
@@ -302,7 +156,7 @@ void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
   // The file does not say which variables were filled; PnetCDF assumes that all were.
   for (Variable& var : ds->schema_.vars) var.no_fill = false;
   ds->found_vars_ = ds->schema_.vars.size();
-  ds->coarse_ = CoarseView::of(ds->schema_, ds->method_, writable);
+  ds->coarse_ = view_of(ds->schema_, ds->method_, writable);
   ds->record_stride_ = record_size(ds->schema());
   ds->start_staging();
 }
@@ -346,7 +200,7 @@ void Dataset::redef() {
   require_writable();
   if (mode_ == Mode::define) throw Error(Errc::eindefine, path_ + " is in define mode already");
   if (mode_ == Mode::independent) end_independent();
-  catch_up();
+  before_operation();
   std::optional<Schema> before;
   together(comm_, [&] {
     stage_->flush(true);  // staged writes refer to the old definitions
@@ -358,7 +212,7 @@ void Dataset::redef() {
 
 void Dataset::begin_independent() {
   require_data();
-  catch_up();
+  before_operation();
   if (writable_ && mode_ == Mode::collective) stage_->begin_alone();
   apart_ = apart_ || writable_;
   mode_ = Mode::independent;
@@ -383,15 +237,15 @@ void Dataset::end_independent() {
 void Dataset::sync_numrecs() {
   require_data();
   require_writable();
-  catch_up();
+  before_operation();
   together(comm_, [&] {
-    if ((stage_->holds_writes() || handed_over_) && mode_ == Mode::collective) stage_->flush(true);
+    if (writes_wait() && mode_ == Mode::collective) stage_->flush(true);
     write_agreed_numrecs();
   });
 }
 
 void Dataset::write_agreed_numrecs() {
-  const bool waits = container_->definitions_wait();
+  const bool waits = definitions_wait();
   if (!schema_.record_dim() && !waits) return;
   if (!apart_ && !numrecs_dirty_ && !waits) return;  // all ranks know the same number
   std::array<std::int64_t, 2> most{schema_.numrecs, numrecs_dirty_ || waits};
@@ -405,7 +259,7 @@ void Dataset::write_agreed_numrecs() {
 
 void Dataset::sync() {
   require_data();
-  catch_up();
+  before_operation();
   if (!writable_) {
     container_->look_again();
     if (coarse_) coarse_->set_records(schema_.numrecs);
@@ -418,6 +272,7 @@ void Dataset::sync() {
     stage_->flush(true);
     write_agreed_numrecs();
     container_->sync();
+    stage_->synced();
   });
   report_staged_range_error();
 }
@@ -425,7 +280,7 @@ void Dataset::sync() {
 void Dataset::flush() {
   if (mode_ == Mode::define) return;  // nothing is staged in define mode
   if (mode_ == Mode::collective) {
-    catch_up();
+    before_operation();
     together(comm_, [&] { stage_->flush(true); });
   } else {
     stage_->flush(false);
@@ -433,11 +288,18 @@ void Dataset::flush() {
   report_staged_range_error();
 }
 
+bool Dataset::writes_wait() const {
+  return stage_->holds_writes() || (member_ && member_->is_handed_over());
+}
+
+bool Dataset::definitions_wait() const { return member_ && member_->file().definitions_wait(); }
+
 bool Dataset::is_closed() const { return staging_ && staging_->is_closed(); }
 
 FileAsMade Dataset::as_made() {
   const std::int64_t windows = comm_.all_reduce(report_[Counter::windows], Reduce::max);
-  FileAsMade file{was_there_, {}, {}, windows > 0 || was_bundled_, was_bundled_};
+  const bool shared = member_ && member_->was_member();
+  FileAsMade file{was_there_, {}, {}, windows > 0 || shared, shared};
   for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
     const Variable& var = schema_.vars[v];
     const std::string& layout = file.layouts[var.name] = layout_of(var, coarse_ != nullptr);
@@ -485,7 +347,7 @@ void Dataset::close() {
     const bool publishes = publishes_last && all_there && container_->publishes_records();
     if (publishes) step([&] { container_->refresh_definitions(); });
     // If this has steps at all, the last one is collective.
-    if (all_there && (schema_.record_dim() || container_->definitions_wait()))
+    if (all_there && (schema_.record_dim() || definitions_wait()))
       keep_first(first, up_to_meeting(comm_, [&] { write_agreed_numrecs(); }));
     if (publishes) step([&] { container_->publish_last(); });
     attempt_into(first, [&] {
@@ -526,7 +388,7 @@ void Dataset::close() {
 void Dataset::abort() {
   const LastCall last(comm_);
   // A file that could not be made need not be removed.
-  if (attempt_to([&] { finish_making(); })) created_ = false;
+  if (member_ && attempt_to([&] { member_->file().finish_making(); })) created_ = false;
   const bool remove = created_;
   if (mode_ == Mode::define && before_redef_) {
     schema_ = std::move(*before_redef_);
@@ -544,7 +406,7 @@ void Dataset::abort() {
   if (remove || step([&] { stage_->flush(true); })) step([&] { stage_->close(remove); });
   step([&] { container_->release(); });
   std::string place;
-  attempt_into(first, [&] { place = remove && comm_.is_root() ? place_now() : ""; });
+  attempt_into(first, [&] { place = remove && comm_.is_root() ? container_->place_now() : ""; });
   step([&] { container_->close(); });
   // No rank has the file open any more, so it may be removed.
   step([&] {
@@ -552,7 +414,5 @@ void Dataset::abort() {
   });
   agree(first);
 }
-
-HintMap Dataset::hints_in_force() const { return to_hints(method_); }
 
 }  // namespace forebay

@@ -11,7 +11,6 @@
 #include "array/out_of_range.h"
 #include "base/attempt.h"
 #include "base/byteorder.h"
-#include "codec/pipeline.h"
 #include "dataset/dataset.h"
 
 namespace forebay {
@@ -59,18 +58,6 @@ std::unique_ptr<std::byte[]> allocate(Count bytes) {
 constexpr Count small_put = 4096;
 
 }  // namespace
-
-int Dataset::levels(const Variable& var) {
-  return var.chunking ? Pipeline::parts_of(var.chunking->codec) - 1 : 0;
-}
-
-Count Dataset::most_records(const Variable& var) const {
-  return max_records(schema_.version, std::max(file_type_stride(var), var.inner_bytes()));
-}
-
-Count Dataset::file_type_stride(const Variable& var) const {
-  return mode_ == Mode::define ? std::max<Count>(var.vsize, 1) : record_stride_;
-}
 
 // Data that needs no conversion stays in the caller's memory and is byte-swapped on its way. Other
 // data is converted, gathered or (bput) copied into staging memory here.
@@ -143,8 +130,8 @@ std::optional<Error> Dataset::finish(Request& r, bool delivered) {
   }
   delivered = delivered && !failed;
   const Count bytes = r.elements * r.element_size;
-  if (r.buffered) attached_used_ -= bytes;
-  if (delivered) (r.write ? put_bytes_ : got_bytes_) += bytes;
+  if (r.buffered) buffer_.give_back(bytes);
+  if (delivered) (r.write ? moved_.put : moved_.got) += bytes;
   if (r.extras && r.extras->on_done) r.extras->on_done(delivered);
   if (failed) throw *failed;
   return range;
@@ -237,7 +224,7 @@ void Dataset::submit(Operation& operation, bool known, bool collective) {
 void Dataset::carry_out(Operation& operation, bool collective,
                         const std::optional<Error>& local_error) {
   const bool known = attempt(operation, collective, [&] {
-    if (collective) catch_up();
+    if (collective) before_operation();
     offer(operation);
     if (collective && comm_.size() > 1)
       operation.foreseen = stage_->foresee(operation.of(!operation.writes.empty()));
@@ -289,20 +276,13 @@ int Dataset::post(Request&& r, std::optional<Error>* deferred) {
   std::optional<StepTimer> timer;  // reading the clock takes as long as a small request
   if (!method_.report.empty()) timer.emplace(report_, Step::post);
   const Count bytes = r.elements * size_of(variable(r.var).type);
-  if (r.buffered) {
-    if (!attached_)
-      throw Error(Errc::enullabuf, "no buffer is attached", "call ncmpi_buffer_attach first");
-    if (bytes > *attached_ - attached_used_) {
-      throw Error(Errc::einsuffbuf, "the attached buffer is too small for this request",
-                  "attach a larger one, or wait for earlier requests first");
-    }
-  }
+  if (r.buffered) buffer_.check_room(bytes);
   std::optional<Error> range;
   RequestQueue& queue = r.write ? puts_ : gets_;
   queue.make_room();
   prepare(r, r.write && bytes <= small_put, range);
   if (deferred) *deferred = std::move(range);
-  if (r.buffered) attached_used_ += bytes;
+  if (r.buffered) buffer_.take(bytes);
   return queue.add(std::move(r));
 }
 
@@ -444,31 +424,6 @@ void Dataset::cancel(Which which, std::span<int> ids, std::span<int> statuses) {
   take(which, ids, statuses, operation, &refused);
   operation.each([&](Request& r) { finish(r, false); });
   if (refused) throw *refused;
-}
-
-void Dataset::attach_buffer(Count bytes) {
-  if (bytes <= 0) throw Error(Errc::enullbuf, "a buffer of no bytes cannot be attached");
-  if (attached_)
-    throw Error(Errc::eprevattachbuf, "a buffer is attached already", "detach it first");
-  attached_ = bytes;
-  attached_used_ = 0;
-}
-
-void Dataset::detach_buffer() {
-  if (!attached_) throw Error(Errc::enullabuf, "no buffer is attached");
-  if (attached_used_ > 0)
-    throw Error(Errc::ependingbput, "buffered writes are pending", "call wait first");
-  attached_.reset();
-}
-
-Count Dataset::buffer_size() const {
-  if (!attached_) throw Error(Errc::enullabuf, "no buffer is attached");
-  return *attached_;
-}
-
-Count Dataset::buffer_usage() const {
-  if (!attached_) throw Error(Errc::enullabuf, "no buffer is attached");
-  return attached_used_;
 }
 
 }  // namespace forebay

@@ -3,6 +3,7 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "dataset/stage_member.h"
 #include "storage/file.h"
 #include "transport/transport.h"
 
@@ -71,6 +72,10 @@ const StageEntry& Dataset::stage_entry() const { return *find_part<StageEntry>(m
 void Dataset::start_staging() {
   if (!writable_) return;
   staging_ = std::make_unique<Staging>(*this);
+  if (JointContainer* const file = container_->joint())
+    member_ = std::make_unique<StageMember>(MemberSite{comm_, path_, method_, schema_, report_,
+                                                       mode_, created_, numrecs_dirty_, *file,
+                                                       *staging_, stage_});
   auto stage = stage_entry().make(
       {comm_, path_, method_, schema_, container_->layout(), report_, *staging_});
   if (stage) stage_ = std::move(stage);

@@ -18,10 +18,6 @@ class Dataset::Staging : public StageHost, LeftOpen {
   void publish() override;
   WriteQueue* later() override;
   std::unique_ptr<Aside> aside() override;
-  void write_with_others() override;
-  Count room() override;
-  std::unique_ptr<std::byte[]> take_memory(Count bytes) override;
-  void give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexcept override;
 
   /// Returns whether the file was closed because the program ended.
   bool is_closed() const { return closed_; }

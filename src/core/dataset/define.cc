@@ -6,6 +6,8 @@
 #include "array/convert.h"
 #include "array/names.h"
 #include "dataset/dataset.h"
+#include "dataset/decompositions.h"
+#include "method/part.h"
 
 namespace forebay {
 
@@ -112,27 +114,8 @@ VarId Dataset::def_var(const std::string& name, Type type, std::span<const DimId
   return schema_.add_var(std::move(var));
 }
 
-std::shared_ptr<const Decomposition> Dataset::make_decomposition(std::span<const DimId> dims,
-                                                                 const VarnPieces& pieces) const {
-  require_define();
-  if (dims.empty()) throw Error(Errc::einval, "a decomposition map has one dimension at least");
-  std::vector<Count> shape;
-  for (const DimId id : dims) {
-    const Dimension& dim = schema_.dim(id);
-    if (dim.is_record())
-      throw Error(Errc::eunlimpos, "dimension " + dim.name + " of a decomposition map is unlimited",
-                  "give it to the variables that are defined by the map");
-    shape.push_back(dim.length);
-  }
-  if (pieces.num < 0) throw Error(Errc::einval, "the number of a map's pieces is negative");
-  if (schema_.decompositions.size() >= most_decompositions)
-    throw Error(Errc::einval, "a file has " + std::to_string(most_decompositions) +
-                                  " decomposition maps at most");
-  return std::make_shared<const Decomposition>(std::vector(dims.begin(), dims.end()),
-                                               std::move(shape), comm_.size(), pieces);
-}
-
 int Dataset::def_decomposition(std::shared_ptr<const Decomposition> map) {
+  require_define();
   schema_.decompositions.push_back(std::move(map));
   return static_cast<int>(schema_.decompositions.size()) - 1;
 }
@@ -148,6 +131,8 @@ void note_other_layout(Method& method, const std::string& variable) {
     note_overruled(method, what, *said);
   else if (method.origin.contains("layout"))
     note_overruled(method, what, "layout=" + layout + " (" + method.origin_of("layout") + ")");
+  else if (const auto error = absent("layout", "decomposed", what))
+    method.notes.push_back(error->what());
 }
 
 }  // namespace
@@ -155,7 +140,7 @@ void note_other_layout(Method& method, const std::string& variable) {
 VarId Dataset::def_var_by(const std::string& name, Type type, std::span<const DimId> leading,
                           int map) {
   std::vector<DimId> dims(leading.begin(), leading.end());
-  const auto& last = decomposition(map).dims();
+  const auto& last = decomposition_in(schema_, map).dims();
   dims.insert(dims.end(), last.begin(), last.end());
   const VarId id = def_var(name, type, dims);
   schema_.vars[static_cast<std::size_t>(id)].decomposition = map;
@@ -163,38 +148,23 @@ VarId Dataset::def_var_by(const std::string& name, Type type, std::span<const Di
   return id;
 }
 
-const Decomposition& Dataset::decomposition(int id) const {
-  const auto& all = schema_.decompositions;
-  if (id < 0 || id >= static_cast<int>(all.size()) || !all[static_cast<std::size_t>(id)])
-    throw Error(Errc::einval, "there is no decomposition map " + std::to_string(id));
-  return *all[static_cast<std::size_t>(id)];
-}
-
 const Decomposition& Dataset::own_decomposition(int id) {
   const std::string name = "decomposition map " + std::to_string(id);
-  const int ranks = decomposition(id).ranks();
+  const int ranks = decomposition_in(schema_, id).ranks();
   if (ranks != comm_.size())
     throw Error(Errc::einval,
                 name + " was defined by " + std::to_string(ranks) + " ranks, not by " +
                     std::to_string(comm_.size()),
                 "use get_vara and the like, which any number of ranks may call");
-  if (!decomposition(id).has_pieces())
+  if (!decomposition_in(schema_, id).has_pieces())
     if (auto stored = container_->stored_decomposition(id))
       schema_.decompositions[static_cast<std::size_t>(id)] = std::move(stored);
-  if (!decomposition(id).has_pieces())
+  if (!decomposition_in(schema_, id).has_pieces())
     throw Error(Errc::einval,
                 "the file does not tell the pieces of " + name +
                     ": some rank had them in another order than the array's",
                 "use get_varn, or get_vara and the like");
-  return decomposition(id);
-}
-
-const Decomposition& Dataset::decomposition_of(VarId id) {
-  const Variable& var = variable(id);
-  if (var.decomposition < 0)
-    throw Error(Errc::einval, "variable " + var.name + " was not defined by a decomposition map",
-                "use put_varn, get_vara and the like");
-  return *naming("variable " + var.name, [&] { return &own_decomposition(var.decomposition); });
+  return decomposition_in(schema_, id);
 }
 
 void Dataset::rename_dim(DimId id, const std::string& name) {

@@ -121,7 +121,7 @@ void Dataset::fill_record(VarId id, Count record) {
       throw Error(Errc::enotfill, "variable " + var.name + " is not in fill mode",
                   "call def_var_fill");
     if (record < 0) throw Error(Errc::einvalcoords, "record numbers begin at 0");
-    if (stage_->holds_writes() || handed_over_) stage_->flush(true);  // earlier writes
+    if (writes_wait()) stage_->flush(true);  // earlier writes
     changed_ = true;
     const bool one = container_->publishes_records();  // published with the record itself
     const Count records = one ? comm_.all_reduce(record + 1, Reduce::max) : record + 1;

@@ -12,7 +12,9 @@
 
 #include "base/attempt.h"
 #include "comm/thread_ranks.h"
-#include "dataset/dataset.h"
+#include "dataset/decompositions.h"
+#include "dataset/opening.h"
+#include "method/parts_testing.h"
 #include "storage/store_times.h"
 
 namespace forebay {
@@ -357,7 +359,7 @@ OfAFile meetings_of_a_decomposed_file(bool by_map, int& write) {
         const Count* starts[] = {&start};
         const Count* counts[] = {&many};
         const int map =
-            ds->def_decomposition(ds->make_decomposition(std::array{x}, {1, starts, counts}));
+            ds->def_decomposition(make_decomposition(*ds, std::array{x}, {1, starts, counts}));
         ds->def_var_by("v", Type::int32, std::array{time}, map);
       } else {
         ds->def_var("v", Type::int32, std::array{time, x});
@@ -396,6 +398,7 @@ OfAFile meetings_of_a_decomposed_file(bool by_map, int& write) {
 // known, their commit and its state; the header. A commit adds two steps to a write. Before the end
 // all ranks say that nothing is left to do.
 TEST(MeetingsOfAFile, are_few_with_decomposed_variables) {
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   int write = 0;
   OfAFile file = meetings_of_a_decomposed_file(false, write);
   EXPECT_EQ(file.enddef, 3);
@@ -635,6 +638,7 @@ TEST(StripesOfANewFile, bound_its_windows) {
 // Ranks send their patterns to the leader of a group in one call or, if these are too large for all
 // ranks, in messages. Without them nobody else finds the values.
 TEST(PatternsOfACall, reach_the_leader_however_they_go) {
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   const std::string path = ::testing::TempDir() + "/forebay_patterns.nc";
   constexpr Count each = 64;
   for (const char* memory : {"64MiB", "4KiB"}) {
@@ -687,6 +691,7 @@ TEST(PatternsOfACall, reach_the_leader_however_they_go) {
 
 // Not even a check for a newer commit.
 TEST(ReadsOfNothing, read_nothing) {
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   const std::string path = ::testing::TempDir() + "/forebay_reads_of_nothing.nc";
   const Comm alone;
   std::vector<std::int32_t> values(rows, 7), found;

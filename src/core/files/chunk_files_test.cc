@@ -18,12 +18,13 @@
 #include "base/hash.h"
 #include "base/host_name.h"
 #include "dataset/dataset.h"
-#include "decomposed/format/decomposed_files.h"
 #include "files/classic_file.h"
 #include "files/file_check.h"
 #include "files/references.h"
 #include "format/chunk_schema.h"
 #include "format/classic_header.h"
+#include "format/data_file_front.h"
+#include "method/parts_testing.h"
 #include "storage/file.h"
 
 namespace forebay {
@@ -364,10 +365,10 @@ TEST_F(ChunkFilesTest, entries_of_a_plain_file_name_no_data_file) {
 // They count for the balance of bytes, and the next writer would write into them.
 TEST_F(ChunkFilesTest, data_files_without_chunks_count_and_are_checked) {
   const std::string file = bytes_of("0");
-  const auto front_bytes = static_cast<std::size_t>(decomposed::slot_bytes);
-  auto front = decomposed::parse_front(std::as_bytes(std::span(file).first(front_bytes)));
+  const auto front_bytes = static_cast<std::size_t>(store::slot_bytes);
+  auto front = data_files::parse_front(std::as_bytes(std::span(file).first(front_bytes)));
   const auto save_front = [&](const std::string& name) {
-    const auto printed = decomposed::print_front(front);
+    const auto printed = data_files::print_front(front);
     save(name, {reinterpret_cast<const char*>(printed.data()), front_bytes});
   };
   const auto bytes_of_files = [&] { return ClassicFile(path_).chunks()->bytes_of_files(); };
@@ -415,10 +416,10 @@ TEST_F(ChunkFilesTest, each_of_many_data_files_is_opened_once) {
   access(*ds, true, values);
   ds->close();
   std::string file = bytes_of("0");
-  const auto front_bytes = static_cast<std::size_t>(decomposed::slot_bytes);
-  auto front = decomposed::parse_front(std::as_bytes(std::span(file).first(front_bytes)));
+  const auto front_bytes = static_cast<std::size_t>(store::slot_bytes);
+  auto front = data_files::parse_front(std::as_bytes(std::span(file).first(front_bytes)));
   for (front.number = 1; front.number < files; ++front.number) {
-    const auto printed = decomposed::print_front(front);
+    const auto printed = data_files::print_front(front);
     file.replace(0, front_bytes, reinterpret_cast<const char*>(printed.data()), front_bytes);
     save(std::to_string(front.number), file);
   }
@@ -469,6 +470,7 @@ TEST_F(ChunkFilesTest, failures_of_closing_are_told_with_the_file) {
 }
 
 TEST_F(ChunkFilesTest, failures_of_closing_files_of_decomposed_variables_are_told_too) {
+  if (!is_built("layout=decomposed")) GTEST_SKIP() << "it is of a wing";
   fs::remove_all(path_);
   for (const auto& [plan, name] : {std::pair{"close:call=1", "/0"}, {"close:call=2", "/state"}}) {
     auto ds = Dataset::create(Comm(), path_, 5, false,

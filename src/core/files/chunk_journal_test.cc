@@ -85,11 +85,11 @@ TEST_F(ChunkJournalTest, publications_cost_what_they_change) {
   for (const int i : {0, 1}) {
     const int variables = 400 << i;
     auto ds = create(variables);
-    const Count before = size(), before_bytes = ds->put_bytes();
+    const Count before = size(), before_bytes = ds->moved().put;
     for (int v = 0; v < variables; ++v) put(*ds, v, v);
     ds->close();
     grown[static_cast<std::size_t>(i)] = size() - before;
-    written[static_cast<std::size_t>(i)] = ds->put_bytes() - before_bytes;
+    written[static_cast<std::size_t>(i)] = ds->moved().put - before_bytes;
   }
   EXPECT_LT(grown[1], 3 * grown[0]);
   EXPECT_LT(written[1], 3 * written[0]);
@@ -214,6 +214,69 @@ TEST_F(ChunkJournalTest, a_mark_that_failed_leaves_a_synced_state_that_is_whole)
     }
   }
   EXPECT_GE(failed, 1);
+}
+
+// The synced state is opened, and what came after it is given up. No slot that held it may be taken
+// for the newest state, even if nothing is written then.
+TEST_F(ChunkJournalTest, what_is_given_up_for_the_synced_state_stays_so) {
+  for (int more = 0; more < 6; ++more) {
+    for (const bool damaged : {false, true}) {
+      for (const bool writes : {false, true}) {
+        auto ds = create(3);
+        put(*ds, 0, 1);
+        ds->sync();
+        for (int again = 0; again < more; ++again) put(*ds, 0, 2 + again);
+        ds.reset();
+        const IndexFacts index = ClassicFile(path_).chunks()->index();
+        for (std::size_t s = 0; damaged && more > 0 && s < index.slots.size(); ++s) {
+          if (index.slots[s].root.generation != root().generation) continue;
+          std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+          file.seekp(index.root + static_cast<Offset>(s) * chunked::slot_bytes);
+          file << std::string(static_cast<std::size_t>(chunked::slot_bytes), 'x');
+          break;
+        }
+        ds = Dataset::open(Comm(), path_, true, {{"chunk_state", "synced"}});
+        if (writes) put(*ds, 1, 5);
+        ds.reset();  // as a killed process leaves it
+        const std::string what = std::to_string(more) + (damaged ? ", damaged" : "");
+        for (const char* state : {"newest", "synced"}) {
+          const auto failed = attempt_to([&] {
+            ds = Dataset::open(Comm(), path_, false, {{"chunk_state", state}});
+            EXPECT_EQ(get(*ds, 0), 1) << state << what;
+            const bool has = writes && state == std::string("newest");
+            EXPECT_EQ(get(*ds, 1), has ? 5 : -2147483647) << state << what;
+            ds->close();
+          });
+          EXPECT_FALSE(failed) << state << what << ": " << failed->message();
+        }
+        EXPECT_EQ(check_file(path_, {}).status, CheckStatus::good) << what;
+      }
+    }
+  }
+}
+
+// The next root would have a lower number, and nobody would find it.
+TEST_F(ChunkJournalTest, after_the_highest_generation_nothing_is_written) {
+  auto ds = create(3);
+  put(*ds, 0, 1);
+  ds->close();
+  const IndexFacts index = ClassicFile(path_).chunks()->index();
+  for (std::size_t s = 0; s < index.slots.size(); ++s) {
+    if (index.slots[s].root.generation != index.generation) continue;
+    chunked::Root last = index.slots[s].root;
+    last.generation = UINT32_MAX;
+    const auto printed = chunked::print_root(last);
+    std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(index.root + static_cast<Offset>(s) * chunked::slot_bytes);
+    file.write(reinterpret_cast<const char*>(printed.data()), std::ssize(printed));
+  }
+  ds = Dataset::open(Comm(), path_, true, {});
+  const auto failed = attempt_to([&] { put(*ds, 1, 5); });
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code(), Errc::enotnc) << failed->message();
+  ds.reset();
+  EXPECT_EQ(value(ClassicFile(path_), 0), 1);
+  EXPECT_EQ(value(ClassicFile(path_), 1), -2147483647);
 }
 
 // Changes a word of the journal, with right checksums.

@@ -15,11 +15,9 @@
 #include "base/error.h"
 #include "base/processors.h"
 #include "base/words.h"
-#include "decomposed/format/decomposed_schema.h"
-#include "format/chunk_schema.h"
+#include "format/anchor.h"
 #include "format/classic_header.h"
 #include "layout/canonical/canonical.h"
-#include "layout/chunked/files_beside.h"
 #include "layout/classic_part.h"
 #include "method/method.h"
 #include "storage/directory.h"
@@ -133,21 +131,33 @@ std::string said_of(std::string_view key, std::string_view hints) {
 
 // Reads only this key, by which users choose the synced state. Other keys may be meant for
 // programs, or make no sense, and must not make the file unreadable.
-chunked::OpenState wanted_state(const std::string& path) {
+store::OpenState wanted_state(const std::string& path) {
   MethodSources sources = read_method_sources();
   sources.report.clear();
   for (std::string* hints : {&sources.forebay_hints, &sources.pnetcdf_hints})
     *hints = said_of("chunk_state", *hints);
-  auto state = chunked::OpenState::newest;
+  auto state = store::OpenState::newest;
   const auto look = [&] {
     if (choose_method(path, {}, sources).chunk_state == ChunkState::synced)
-      state = chunked::OpenState::synced;
+      state = store::OpenState::synced;
   };
   if (attempt_to(look)) {
     sources.config_name.clear();
     attempt_to(look);
   }
   return state;
+}
+
+/// Calls f(layout) for each layout with variables in a header. `stored` may change meanwhile.
+template <typename F>
+void each_layout_in(const Schema& stored, F&& f) {
+  // The layout that keeps its index in the file itself is early in the order, and has the last word
+  // on the number of records.
+  const auto& all = parts(PartKind::layout);
+  for (auto part = all.rbegin(); part != all.rend(); ++part) {
+    const auto& layout = static_cast<const LayoutEntry&>(**part);
+    if (layout.in_classic.is_in != nullptr && layout.in_classic.is_in(stored)) f(layout);
+  }
 }
 
 }  // namespace
@@ -158,92 +168,70 @@ bool shows_anchors(const std::string& path) {
     struct stat status {};
     const Descriptor file = open_regular(directory::to_open(path), status);
     const Schema stored = read_stored(file, path, status.st_size);
-    shows = chunked::has_anchors(stored) || decomposed::has_anchors(stored);
+    each_layout_in(stored, [&](const LayoutEntry&) { shows = true; });
+    const anchors::UnknownAnchors unknown(stored);
+    for (const Variable& var : stored.vars) shows = shows || unknown.mark_of(var) != nullptr;
   });
   return shows && !unreadable;
 }
 
-ClassicFile::Stamp ClassicFile::stamp_of(const struct stat& status) {
-  return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
-          status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
-}
-
-ClassicFile::Stamp ClassicFile::stamp_at(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? stamp_of(status) : Stamp{};
-}
-
 ClassicFile::ClassicFile(const std::string& path) : ClassicFile(path, wanted_state(path)) {}
 
-ClassicFile::ClassicFile(const std::string& path, chunked::OpenState state)
+ClassicFile::ClassicFile(const std::string& path, store::OpenState state)
     : path_(directory::to_open(path)) {
   struct stat status {};
   file_ = open_regular(path_, status);
-  stamp_ = stamp_of(status);
+  stamp_ = FileStamp::of(status);
   file_size_ = status.st_size;
   schema_ = read_stored(file_, path_, file_size_);
   const Count in_header = schema_.numrecs;
-  if (decomposed::has_anchors(schema_)) {
-    naming(path_, [&] {
-      std::uint64_t id = 0;
-      schema_ = decomposed::from_stored(schema_, id);
-      maps_ = std::make_unique<FileMaps>(schema_, path_, id, state);
-    });
-  }
-  if (chunked::has_anchors(schema_)) naming(path_, [&] { open_chunks(state); });
+  naming(path_, [&] { open_readers(state); });
   added_records_ = -schema_.numrecs;
-  if ((!maps_ || maps_->is_newest()) && (!chunks_ || chunks_->index().newest))
+  if (std::all_of(readers_.begin(), readers_.end(), [](auto& r) { return r->is_newest(); }))
     keep_added_records(schema_, in_header, file_size_);
   added_records_ += schema_.numrecs;
   zero_beyond_end_ = !ends_within_values(schema_, file_size_);
 }
 
-struct ClassicFile::DataFolder {
-  DataFolder(const std::string& path, std::uint64_t id)
-      : stamp(stamp_at(chunked::index_path(path))),
-        files(path, id, 0, report, data_files::caches_to_read(path)) {
-    missing = attempt_to([&] {
-      index = chunked::open_index(path, id, 0, report, data_files::caches_to_read(path));
-      size = index->size();
-    });
-  }
+void ClassicFile::open_readers(store::OpenState state) {
+  each_layout_in(schema_, [&](const LayoutEntry& layout) {
+    if (layout.in_classic.open_reader == nullptr) {
+      // Its own are those that would be in a header with this variable alone.
+      Schema one = schema_;
+      for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
+        one.vars.assign(1, schema_.vars[v]);
+        if (!layout.in_classic.is_in(one)) continue;
+        Error why(Errc::enotbuilt,
+                  "variable " + one.vars[0].name + " has the layout " + layout.name +
+                      ", which only programs read",
+                  "copy it with a program to a file with another layout");
+        refused_.emplace(static_cast<VarId>(v), std::move(why));
+      }
+      return;
+    }
+    const ReadInto read = [this](Offset at, std::span<std::byte> out) { read_raw(at, out); };
+    const VariableReader& reader = *readers_.emplace_back(
+        layout.in_classic.open_reader({path_, file_size_, read, schema_, state}));
+    if (reader.chunks() != nullptr) chunks_ = reader.chunks();
+    if (reader.slabs() != nullptr) maps_ = reader.slabs();
+  });
+  const anchors::UnknownAnchors unknown(schema_);
+  for (std::size_t v = 0; v < schema_.vars.size(); ++v)
+    if (auto why = unknown.refusal(schema_.vars[v]))
+      refused_.emplace(static_cast<VarId>(v), std::move(*why));
+}
 
-  Report report;
-  std::shared_ptr<File> index;
-  Offset size = 0;
-  Stamp stamp;  // of the index before it was read; empty if there is none
-  std::optional<Error> missing;
-  data_files::Opened files;
-};
-
-ClassicFile::~ClassicFile() = default;
-
-void ClassicFile::open_chunks(chunked::OpenState state) {
-  Offset root = 0, size = file_size_;
-  const auto id = chunked::files_of(schema_);
-  schema_ = chunked::from_stored(schema_, root);
-  ReadInto read = [this](Offset offset, std::span<std::byte> out) { read_raw(offset, out); };
-  if (id) {
-    beside_ = std::make_unique<DataFolder>(path_, *id);
-    size = beside_->size;
-    read = [this](Offset offset, std::span<std::byte> out) {
-      if (beside_->index->read_at(offset, out) != out.size())
-        throw Error(Errc::etrunc,
-                    beside_->index->path() + ": the file became shorter while it was read");
-    };
-  }
-  auto index = load_chunk_index(read, root, size, schema_, state);
-  if (id && beside_->missing) index.facts.damage = beside_->missing;
-  chunks_ = std::make_unique<FileChunks>(schema_, std::move(index), size, std::move(read),
-                                         id ? &beside_->files : nullptr);
+const Error* ClassicFile::refused(VarId var) const {
+  const auto found = refused_.find(var);
+  return found == refused_.end() ? nullptr : &found->second;
 }
 
 bool ClassicFile::changed() const {
   struct stat status {};
-  if (::fstat(file_.get(), &status) == 0 && stamp_of(status) != stamp_) return true;
-  if (maps_ && maps_->changed()) return true;
-  if (beside_ && stamp_at(chunked::index_path(path_)) != beside_->stamp) return true;
-  return ::stat(path_.c_str(), &status) == 0 && stamp_of(status) != stamp_;
+  if (::fstat(file_.get(), &status) == 0 && FileStamp::of(status) != stamp_) return true;
+  for (const auto& reader : readers_)
+    if (reader->changed()) return true;
+  return ::stat(path_.c_str(), &status) == 0 && FileStamp::of(status) != stamp_;
 }
 
 void ClassicFile::read_raw(Offset offset, std::span<std::byte> out) const {
@@ -299,23 +287,25 @@ bool ClassicFile::read(VarId id, const Subarray& selection, Type type, void* out
   check(id, selection, type, level);
   const auto& count = selection.count;
   if (std::find(count.begin(), count.end(), 0) != count.end()) return false;
-  const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  if (var.decomposed)
-    return naming(path_, [&] { return maps_->read(id, selection, type, out, threads); });
-  if (!var.chunking) return read_plain(id, selection, type, out, threads);
-  return naming(path_, [&] { return chunks_->read(id, selection, type, out, threads, level); });
+  if (const Error* why = refused(id)) throw why->at(path_);
+  const VariableReader* const reader = reader_of(schema_.vars[static_cast<std::size_t>(id)]);
+  if (reader == nullptr) return read_plain(id, selection, type, out, threads);
+  return naming(path_, [&] { return reader->read(id, selection, type, out, threads, level); });
+}
+
+const VariableReader* ClassicFile::reader_of(const Variable& var) const {
+  for (const auto& reader : readers_)
+    if (reader->keeps(var)) return reader.get();
+  return nullptr;
+}
+
+bool ClassicFile::is_plain(VarId id) const {
+  return reader_of(schema_.vars[static_cast<std::size_t>(id)]) == nullptr;
 }
 
 int ClassicFile::levels(VarId id) const {
-  const bool chunked = schema_.vars[static_cast<std::size_t>(id)].chunking.has_value();
-  return chunked ? chunks_->levels(id) : 0;
-}
-
-CoarseSchema ClassicFile::coarse(int level) const {
-  std::vector<int> levels;
-  for (std::size_t v = 0; v < schema_.vars.size(); ++v)
-    levels.push_back(this->levels(static_cast<VarId>(v)));
-  return naming(path_, [&] { return coarse_schema(schema_, levels, level); });
+  const VariableReader* const reader = reader_of(schema_.vars[static_cast<std::size_t>(id)]);
+  return reader == nullptr ? 0 : reader->levels(id);
 }
 
 std::vector<LevelErrors> ClassicFile::level_errors(VarId id) const {

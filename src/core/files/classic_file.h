@@ -1,24 +1,25 @@
-// Reads classic netCDF files, with or without chunked variables, in one process without MPI. For
-// tools and Python.
+// Reads classic netCDF files in one process without MPI. For tools and Python. Variables that are
+// not in the classic layout are read by the readers that their layouts have
+// (layout/classic_part.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "array/coarse_schema.h"
 #include "array/schema.h"
 #include "array/selection.h"
 #include "array/type.h"
 #include "base/descriptor.h"
 #include "base/types.h"
-#include "decomposed/files/file_maps.h"
-#include "files/file_chunks.h"
-
-struct stat;
+#include "layout/chunked/file_chunks.h"
+#include "layout/variable_reader.h"
+#include "storage/file_stamp.h"
 
 namespace forebay {
 
@@ -34,17 +35,19 @@ class ClassicFile {
   /// variables is read (docs/chunked.md). Without it, the key `chunk_state` counts, whatever other
   /// keys say; the newest state if its value makes no sense.
   explicit ClassicFile(const std::string& path);
-  ClassicFile(const std::string& path, chunked::OpenState state);
-  ~ClassicFile();
+  ClassicFile(const std::string& path, store::OpenState state);
   ClassicFile(const ClassicFile&) = delete;
   ClassicFile& operator=(const ClassicFile&) = delete;
 
   /// The schema that users see: chunked variables have their dimensions, and anchors are hidden.
   const Schema& schema() const { return schema_; }
   /// Facts about chunks; null if no variable is chunked.
-  const FileChunks* chunks() const { return chunks_.get(); }
+  const FileChunks* chunks() const { return chunks_; }
   /// Facts about maps and decomposed variables; null if there are none.
-  const FileMaps* maps() const { return maps_.get(); }
+  const SlabReader* maps() const { return maps_; }
+  /// Returns why a variable cannot be read at all: its layout has no reader for one process, or
+  /// this build lacks it. Null: it can.
+  const Error* refused(VarId var) const;
   /// Returns how many records only the header knows (docs/decomposed.md).
   Count added_records() const { return added_records_; }
   const std::string& path() const { return path_; }
@@ -57,23 +60,23 @@ class ClassicFile {
   /// Returns the shape of a variable, with the present number of records; with `level`, at a
   /// coarser level if the variable has it.
   std::vector<Count> shape(VarId var, int level = 0) const;
-  /// Returns the number of coarser levels of a variable: 0 unless it is in patches.
+  /// Returns whether the values of a variable lie in the file as the classic format says.
+  bool is_plain(VarId var) const;
+  /// Returns the number of coarser levels of a variable: 0 unless its chunks have levels.
   int levels(VarId var) const;
-  /// Returns the schema at a level. Errc::einval if no variable has it.
-  CoarseSchema coarse(int level) const;
-  /// Returns how far each level of a variable is from the written values, according to its patches.
-  /// Reads a part of each patch. Zero for variables without patches. Errors are those of read().
+  /// Returns how far each level of a variable is from the written values, according to its chunks.
+  /// Reads a part of each chunk. Zero for variables without levels. Errors are those of read().
   std::vector<LevelErrors> level_errors(VarId var) const;
 
   /// Reads the selected elements, row-major, as native values of `type`, into `out`, which has room
   /// for all. Returns true if a value did not fit `type`; its place holds that type's default fill
   /// value. Errors: Errc::enotvar, einvalcoords, eedge, estride for selections outside the
   /// variable; Errc::echar between text and numbers; Errc::etrunc if the file ends before the last
-  /// selected element; for chunked variables Errc::enotnc, with the chunk's name, for a damaged
-  /// chunk or index, and Errc::enotsupport for a codec that this build lacks. Memory beside `out`:
-  /// 8 MiB or one chunk on each of up to `threads` threads, the caller's among them. Small reads
-  /// use fewer threads. Neighbouring elements are read together. Values that need no conversion are
-  /// read directly into `out`.
+  /// selected element; Errc::enotbuilt for a layout without a reader; for chunked variables
+  /// Errc::enotnc, with the chunk's name, for a damaged chunk or index, and Errc::enotsupport for a
+  /// codec that this build lacks. Memory beside `out`: 8 MiB or one chunk on each of up to
+  /// `threads` threads, the caller's among them. Small reads use fewer threads. Neighbouring
+  /// elements are read together. Values that need no conversion are read directly into `out`.
   /// `level`: the selection is in that level of the variable; Errc::einval if it has none.
   bool read(VarId var, const Subarray& selection, Type type, void* out, int threads = 1,
             int level = 0) const;
@@ -90,30 +93,23 @@ class ClassicFile {
   std::vector<double> read_doubles(VarId var, const Subarray& selection) const;
 
  private:
-  struct Stamp {
-    std::uint64_t device = 0, inode = 0;
-    Offset size = 0;
-    std::int64_t seconds = 0, nanoseconds = 0;
-    bool operator==(const Stamp&) const = default;
-  };
-  static Stamp stamp_of(const struct stat& status);
-  static Stamp stamp_at(const std::string& path);
-  void open_chunks(chunked::OpenState state);
+  void open_readers(store::OpenState state);
+  /// Returns null for a variable in the classic layout.
+  const VariableReader* reader_of(const Variable& var) const;
   void check(VarId var, const Subarray& selection, Type type, int level) const;
   bool read_plain(VarId var, const Subarray& selection, Type type, void* out, int threads) const;
 
   std::string path_;
   Descriptor file_;
   Offset file_size_ = 0;
-  Stamp stamp_;  // at the time of opening
+  FileStamp stamp_;  // at the time of opening
   Count added_records_ = 0;
   bool zero_beyond_end_ = false;
   Schema schema_;
-  /// The files beside this one, if its chunks are in data files.
-  struct DataFolder;
-  std::unique_ptr<DataFolder> beside_;
-  std::unique_ptr<const FileChunks> chunks_;
-  std::unique_ptr<const FileMaps> maps_;
+  std::vector<std::unique_ptr<const VariableReader>> readers_;
+  const FileChunks* chunks_ = nullptr;
+  const SlabReader* maps_ = nullptr;
+  std::map<VarId, Error> refused_;
 };
 
 /// Returns one past the last byte of a variable's data in a file of schema.numrecs records; its
@@ -127,8 +123,8 @@ Offset end_of(const Schema& schema, const Variable& var);
 bool ends_within_values(const Schema& schema, Offset size);
 
 /// Returns whether `path` is a classic netCDF file, or a directory that is read like one, with
-/// chunked or decomposed variables, which other readers see as scalars. Reads the header only.
-/// Returns false for everything else, also for unreadable files.
+/// variables of layouts that other readers do not know: they see chunked and decomposed ones as
+/// scalars. Reads the header only. Returns false for everything else, also for unreadable files.
 bool shows_anchors(const std::string& path);
 
 }  // namespace forebay

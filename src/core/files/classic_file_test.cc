@@ -12,6 +12,8 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "dataset/dataset.h"
+#include "files/file_check.h"
 #include "format/classic_header.h"
 #include "plan/classic_placement.h"
 
@@ -289,6 +291,42 @@ TEST_F(ClassicFileTest, files_without_chunks_need_no_reader_of_ours) {
   EXPECT_FALSE(shows_anchors(::testing::TempDir()));
   save(std::span(bytes_).first(10));
   EXPECT_FALSE(shows_anchors(path_));
+}
+
+// In a build without a wing, the anchors of its layout are left as they lie in the header.
+TEST_F(ClassicFileTest, anchors_of_an_unknown_layout_are_no_values) {
+  add("m", Type::int32, {});
+  schema_.vars.back().attributes.put(text_attribute("__mist_dims", "y x"));
+  place_variables(schema_, nullptr, {}, classic::header_size(schema_));
+  write();
+  EXPECT_EQ(read(4, {}), Ints{400}) << "the header does not tell of such a layout";
+  EXPECT_FALSE(shows_anchors(path_));
+  schema_.attributes.put(text_attribute("__mist_root", "17"));
+  place_variables(schema_, nullptr, {}, classic::header_size(schema_));
+  write();
+  const std::string why = path_ +
+                          ": variable m stands for values that lie elsewhere, in a layout " +
+                          "that this build lacks (attribute __mist_dims)";
+  EXPECT_EQ(fault([&] { read(4, {}); }), Errc::enotbuilt);
+  EXPECT_EQ(message_.find(why), 0u) << message_;
+  EXPECT_EQ(read(0, {{0, 0}, {1, 2}, {}}), (Ints{0, 1}));
+  EXPECT_FALSE(check_file(path_, {}).vars[4].readable);
+  EXPECT_EQ(fault([&] { Dataset::open(Comm(), path_, false, {}); }), Errc::enotbuilt);
+  EXPECT_EQ(message_.find(why), 0u) << message_;
+  EXPECT_TRUE(shows_anchors(path_));
+}
+
+TEST_F(ClassicFileTest, attributes_that_only_look_like_those_of_anchors_are_a_programs) {
+  add("m", Type::int32, {});
+  for (const char* name : {"__dims", "__mist_dims"})
+    schema_.vars.back().attributes.put(text_attribute(name, "y x"));
+  for (const char* name : {"_NCProperties", "__mistral"})
+    schema_.attributes.put(text_attribute(name, "17"));
+  place_variables(schema_, nullptr, {}, classic::header_size(schema_));
+  write();
+  EXPECT_EQ(read(4, {}), Ints{400});
+  EXPECT_FALSE(shows_anchors(path_));
+  Dataset::open(Comm(), path_, false, {})->close();
 }
 
 TEST_F(ClassicFileTest, other_files_are_refused_with_what_they_are) {

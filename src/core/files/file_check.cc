@@ -8,17 +8,12 @@
 #include <utility>
 
 #include "base/attempt.h"
-#include "base/hash.h"
 #include "base/text_table.h"
 #include "base/timeline.h"
-#include "format/chunk_index.h"
 #include "layout/chunked/loaded_index.h"
 
 namespace forebay {
 namespace {
-
-using chunked::BlockRef;
-using chunked::Directory;
 
 /// The index of one state, as far as it is undamaged.
 struct Survey {
@@ -45,6 +40,11 @@ class FileChecker {
       VariableCheck check;
       check.var = static_cast<VarId>(v);
       check.chunked = var.chunking.has_value();
+      if (const Error* refused = file_.refused(check.var)) {
+        check.readable = false;
+        check.problem = refused->message();
+        result_.notes.push_back(refused->message());
+      }
       result_.vars.push_back(std::move(check));
     }
     if (file_.chunks() != nullptr) check_chunks();
@@ -63,12 +63,9 @@ class FileChecker {
   void check_maps();
   void check_roots();
   Survey survey(const RootSlot& slot);
-  void survey_pages(Survey& found, const Directory::Item& item, const std::string& state);
   void check_variable(VarId id, const Survey& state);
   void check_chunk(VarId id, Count chunk, const chunked::ChunkTable& table,
                    chunked::TaskSlot& slot);
-  std::optional<std::string> block_problem(const BlockRef& ref, Offset shift,
-                                           std::vector<std::byte>& bytes);
   void add(Damage::Part part, std::optional<VarId> var, std::string problem) {
     Damage damage;
     damage.part = part;
@@ -118,25 +115,19 @@ void FileChecker::check_chunks() {
   for (const std::string& problem : file_.chunks()->problems_of_files())
     add(Damage::Part::directory, std::nullopt, problem);
   const std::vector<RootSlot>& slots = result_.index.slots;
-  const bool none_valid = std::none_of(slots.begin(), slots.end(), [](const RootSlot& s) {
-    return s.state == RootSlot::State::valid;
-  });
+  // Programs read the newest state, or the newest synced one with chunk_state=synced or as a
+  // fallback.
+  const RootSlot *const newest = newest_of(slots), *const synced = newest_of(slots, true);
+  const RootSlot* read = newest;
   // The index's file may be missing, or belong to another file.
-  if (result_.index.apart && none_valid && result_.index.damage)
+  if (result_.index.apart && newest == nullptr && result_.index.damage)
     add(Damage::Part::directory, std::nullopt, result_.index.damage->message());
   else
     check_roots();
-  // Programs read the newest state, or the newest synced one with chunk_state=synced or as a
-  // fallback.
-  const RootSlot *newest = nullptr, *synced = nullptr, *read = nullptr;
-  for (const RootSlot& s : slots) {
-    if (s.state != RootSlot::State::valid) continue;
-    if (newest == nullptr || s.root.generation > newest->root.generation) newest = &s;
-    if (s.root.synced && (synced == nullptr || s.root.generation > synced->root.generation))
-      synced = &s;
-    if (!result_.index.damage && s.root.generation == result_.index.generation) read = &s;
-  }
-  if (read == nullptr) read = newest;
+  for (const RootSlot& s : slots)
+    if (s.state == RootSlot::State::valid && !result_.index.damage &&
+        s.root.generation == result_.index.generation)
+      read = &s;
   Survey state;
   if (read != nullptr) state = survey(*read);
   if (read != newest) {
@@ -226,95 +217,36 @@ void FileChecker::check_roots() {
   }
 }
 
-// Reads a block of the index. Returns what is wrong with it.
-std::optional<std::string> FileChecker::block_problem(const BlockRef& ref, Offset shift,
-                                                      std::vector<std::byte>& bytes) {
-  const Offset size = file_.chunks()->file_size();
-  if (shift > size || ref.offset < 0 || ref.bytes < 0 || ref.bytes > size - shift ||
-      ref.offset > size - shift - ref.bytes)
-    return "it lies outside the file";
-  bytes.resize(static_cast<std::size_t>(ref.bytes));
-  if (const auto error = attempt_to([&] { file_.chunks()->read_raw(ref.offset + shift, bytes); }))
-    return error->message();
-  if (hash_of(bytes) != ref.hash)
-    return "the checksum of its " + std::to_string(ref.bytes) + " bytes is wrong";
-  return std::nullopt;
-}
-
 Survey FileChecker::survey(const RootSlot& slot) {
   Survey found;
   found.root = slot.root;
-  found.tables.resize(schema_.vars.size());
+  found.whole = true;
   const std::string state = " of generation " + std::to_string(slot.root.generation) +
                             (slot.root.synced ? " (synced)" : "");
-  std::vector<std::byte> bytes;
-  const Offset end = file_.chunks()->file_size() - slot.root.shift;
-  const auto attempt = [&](std::optional<std::string>& problem, auto&& parse) {
-    if (problem) return;
-    if (const auto error = attempt_to(parse)) problem = error->message();
-  };
-  auto problem = block_problem(slot.root.directory, slot.root.shift, bytes);
-  Directory directory;
-  attempt(problem, [&] { directory = chunked::parse_directory(bytes, end); });
-  chunked::Journal journal;
-  if (!problem && slot.root.journal.offset != -1) {
-    auto torn = block_problem(slot.root.journal, slot.root.shift, bytes);
-    attempt(torn, [&] { journal = chunked::parse_journal(bytes); });
-    attempt(torn, [&] { chunked::apply(journal, directory, end); });
-    if (torn) problem = "its journal: " + *torn;
-  }
-  if (problem) {
-    add(Damage::Part::directory, std::nullopt, "the directory" + state + ": " + *problem);
-    return found;
-  }
-  found.directory = found.whole = true;
-  for (const Directory::Item& item : directory.items) {
-    if (item.var < 0 || static_cast<std::size_t>(item.var) >= schema_.vars.size() ||
-        !variable(item.var).chunking) {
-      add(Damage::Part::directory, std::nullopt,
-          "the directory" + state + " tells of a chunked variable " + std::to_string(item.var) +
-              ", which does not exist");
-      continue;
-    }
-    found.tables[static_cast<std::size_t>(item.var)].shape = item.shape;
-    survey_pages(found, item, state);
-  }
-  for (const chunked::Journal::Change& change : journal.changes) {
-    const auto v = static_cast<std::size_t>(change.var);
-    if (v < found.tables.size()) found.tables[v].set(change.id) = change.entry;
-  }
-  return found;
-}
-
-void FileChecker::survey_pages(Survey& found, const Directory::Item& item,
-                               const std::string& state) {
-  auto& pages = found.tables[static_cast<std::size_t>(item.var)].pages();
-  pages.resize(item.pages.size());
-  std::vector<std::byte> bytes;
-  for (std::size_t p = 0; p < item.pages.size(); ++p) {
-    if (item.pages[p].offset == -1) continue;
-    ++result_.pages;
-    auto problem = block_problem(item.pages[p], found.root.shift, bytes);
-    auto page = std::make_unique<chunked::Page>();
-    if (!problem) {
-      const auto error = attempt_to([&] { chunked::parse_page(bytes, *page); });
-      if (error) problem = error->message();
-    }
-    if (!problem) {
-      pages[p] = std::move(page);
-      continue;
-    }
-    const Count first = static_cast<Count>(p) * chunked::chunks_per_page;
+  const auto tell = [&](const chunked::IndexFault& fault) {
+    if (fault.item == nullptr)
+      return add(Damage::Part::directory, std::nullopt, "the directory" + state + fault.problem);
+    const Count first = static_cast<Count>(fault.page) * chunked::chunks_per_page;
     Damage damage;
     damage.part = Damage::Part::page;
-    damage.var = item.var;
+    damage.var = fault.item->var;
     damage.chunk = first;
     damage.chunks = chunked::chunks_per_page;
-    damage.problem = "the page" + state + ": " + *problem;
+    damage.problem = "the page" + state + fault.problem;
     result_.damages.push_back(std::move(damage));
+    ++result_.pages;
     found.whole = false;
-    found.lost[item.var].push_back({first, first + chunked::chunks_per_page});
-  }
+    found.lost[fault.item->var].push_back({first, first + chunked::chunks_per_page});
+  };
+  auto tables = file_.chunks()->tables_below(slot.root, tell);
+  found.directory = tables.has_value();
+  found.whole &= found.directory;
+  if (tables) found.tables = std::move(*tables);
+  for (const chunked::ChunkTable& table : found.tables)
+    result_.pages +=
+        std::count_if(table.pages().begin(), table.pages().end(),
+                      [](const auto& page) { return page && page->place.offset != -1; });
+  return found;
 }
 
 void FileChecker::check_variable(VarId id, const Survey& state) {

@@ -1,5 +1,5 @@
 // Reads files with chunked variables that Dataset wrote, unchanged and damaged.
-#include "files/file_chunks.h"
+#include "layout/chunked/file_chunks.h"
 
 #include <random>
 #include <set>

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "dataset/dataset.h"
 #include "files/classic_file.h"
-#include "files/file_chunks.h"
+#include "layout/chunked/file_chunks.h"
 
 namespace forebay {
 

@@ -11,9 +11,9 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "base/words.h"
-#include "decomposed/data_file.h"
-#include "decomposed/format/decomposed_schema.h"
 #include "files/zarr.h"
+#include "layout/chunked/file_chunks.h"
+#include "layout/data_files.h"
 #include "storage/directory.h"
 
 namespace forebay {
@@ -82,9 +82,13 @@ class Maker {
       const auto id = static_cast<VarId>(v);
       const Variable& var = schema.vars[v];
       mine_ = Json::object();
-      const std::string why = var.decomposed ? add_decomposed(id, var)
-                              : var.chunking ? add_chunked(id, var)
-                                             : add_plain(id, var);
+      const Error* const refused = file_.refused(id);
+      const std::string why = refused          ? refused->message()
+                              : var.decomposed ? add_decomposed(id, var)
+                              : var.chunking   ? add_chunked(id, var)
+                              : file_.is_plain(id)
+                                  ? add_plain(id, var)
+                                  : "its values do not lie as a reference could say";
       if (!why.empty()) {
         result_.left_out.push_back(var.name + ": " + why);
         continue;
@@ -274,17 +278,17 @@ class Maker {
   // in a record each element belongs, as in CF's compression by gathering.
   std::string add_decomposed(VarId id, const Variable& var) {
     // Slabs with checksums only are not changed by encoding.
-    if (decomposed::is_encoded(var) && *var.slab_codec != "checksum")
+    if (const auto codec = var.slab_codec.value_or("none"); codec != "none" && codec != "checksum")
       return "its slabs are encoded: convert the file";
-    if (!slabs_) slabs_.emplace(*file_.maps(), slabs_memory);
+    if (!slabs_) slabs_ = file_.maps()->replay(slabs_memory);
     const auto parts = slabs_->parts_of(id);
     if (!parts) return "its slabs overlap, or its records are too long to tell: convert the file";
     std::map<std::uint32_t, std::set<std::uint32_t>> maps;  // maps by data file
     for (const auto& part : *parts)
-      if (part.file != decomposed::ReplayPart::no_file) maps[part.file].insert(part.map);
+      if (part.file != SlabPart::no_file) maps[part.file].insert(part.map);
     std::map<std::string, Count> slabs;  // bytes of a record, by array
     for (const auto& part : *parts) {
-      if (part.file == decomposed::ReplayPart::no_file) continue;
+      if (part.file == SlabPart::no_file) continue;
       std::string name = var.name + "." + std::to_string(part.file);
       if (maps[part.file].size() > 1) name += "." + std::to_string(part.map);
       if (!mine_.contains(name + "/.zarray")) {
@@ -304,7 +308,7 @@ class Maker {
       const Count bytes = slabs_->elements_of(part) * size_of(var.type);
       slabs[name] = bytes;
       if (const auto place = slabs_->plain_place(part)) {
-        refer(key, *place, bytes, decomposed::data_path(url_, part.file));
+        refer(key, *place, bytes, data_files::data_path(url_, part.file));
       } else if (std::string why = put_in_slab(key, part, bytes); !why.empty()) {
         return why;
       }
@@ -328,7 +332,7 @@ class Maker {
   }
 
   // Puts in a slab with checksums that is not contiguous.
-  std::string put_in_slab(const std::string& key, const decomposed::ReplayPart& part, Count bytes) {
+  std::string put_in_slab(const std::string& key, const SlabPart& part, Count bytes) {
     if (bytes > options_.inline_limit - result_.inlined_bytes)
       return "its slabs lie in pieces, and are more than may be put into the references (" +
              std::to_string(options_.inline_limit) + " bytes)";
@@ -359,8 +363,7 @@ class Maker {
 
   // Returns the dimension for a map and variables of the same dimensions. `why` says why there is
   // none.
-  std::string gathered_dimension(const Variable& var, const decomposed::ReplayPart& part,
-                                 std::string& why) {
+  std::string gathered_dimension(const Variable& var, const SlabPart& part, std::string& why) {
     std::vector<std::string> dims;
     std::vector<Count> extents;
     for (std::size_t d = var.is_record ? 1 : 0; d < var.dimids.size(); ++d) {
@@ -415,7 +418,7 @@ class Maker {
   const ClassicFile& file_;
   const ReferenceOptions& options_;
   std::string url_;
-  std::optional<FileMaps::Slabs> slabs_;
+  std::unique_ptr<SlabReplay> slabs_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Gathered>> dimensions_;
   Json refs_ = Json::object(), mine_;
   References result_;

@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "array/blocks.h"
 #include "files/classic_file.h"
 
 namespace forebay {
-
-class Pyramid;
 
 /// A group below the root, as in netCDF-4. The names in it begin with its path.
 struct SourceGroup {
@@ -56,8 +55,6 @@ class Source {
   virtual void read(VarId var, const Subarray& selection, void* out) const = 0;
   /// Returns the reader of a classic file; else null.
   virtual const ClassicFile* classic() const { return nullptr; }
-  /// Returns the Pyramid if the groups are the levels of one file; else null.
-  virtual const Pyramid* pyramid() const { return nullptr; }
   /// Returns the file's version of the classic formats, if it has one.
   virtual std::optional<int> classic_version() const { return std::nullopt; }
   virtual bool is_hdf5() const { return false; }
@@ -110,21 +107,5 @@ VarId find_variable(const Schema& schema, const std::string& path, const std::st
 
 /// Returns the selection of a whole variable.
 Subarray whole(const std::vector<Count>& shape);
-
-/// Cuts a variable into boxes in row-major order, of at most `most_bytes` each (but at least one
-/// chunk). Boxes of a chunked variable consist of whole chunks, so that no chunk is decoded twice.
-/// `in_order`: each box is a run of the variable's row-major order.
-class Blocks {
- public:
-  Blocks(const Variable& var, const std::vector<Count>& shape, Count most_bytes,
-         bool in_order = false);
-
-  Count size() const { return boxes_; }
-  Subarray operator[](Count box) const;
-
- private:
-  std::vector<Count> shape_, extent_, grid_;
-  Count boxes_ = 1;
-};
 
 }  // namespace forebay

@@ -1,8 +1,14 @@
 #include "format/anchor.h"
 
+#include <algorithm>
+
 #include "base/byteorder.h"
 
 namespace forebay::anchors {
+
+namespace {
+constexpr std::string_view front = "__", end = "_dims";
+}  // namespace
 
 Attribute note() {
   return text_attribute(
@@ -42,6 +48,34 @@ std::string fault_of_dims(std::span<const std::int32_t> dims, const Schema& stor
       return "only its first dimension may be unlimited";
   }
   return {};
+}
+
+UnknownAnchors::UnknownAnchors(const Schema& schema) {
+  for (const Attribute& a : schema.attributes)
+    if (a.name.starts_with(front)) names_.push_back(a.name);
+  std::sort(names_.begin(), names_.end());
+}
+
+const Attribute* UnknownAnchors::mark_of(const Variable& var) const {
+  if (var.ndims() > 0 || names_.empty()) return nullptr;
+  for (const Attribute& a : var.attributes) {
+    if (a.name.size() <= front.size() + end.size()) continue;
+    if (!a.name.starts_with(front) || !a.name.ends_with(end)) continue;
+    const std::string name = a.name.substr(0, a.name.size() - end.size());
+    if (std::binary_search(names_.begin(), names_.end(), name)) return &a;
+    const auto longer = std::lower_bound(names_.begin(), names_.end(), name + "_");
+    if (longer != names_.end() && longer->starts_with(name + "_")) return &a;
+  }
+  return nullptr;
+}
+
+std::optional<Error> UnknownAnchors::refusal(const Variable& var) const {
+  const Attribute* const mark = mark_of(var);
+  if (mark == nullptr) return std::nullopt;
+  return Error(Errc::enotbuilt,
+               "variable " + var.name + " stands for values that lie elsewhere, in a layout " +
+                   "that this build lacks (attribute " + mark->name + ")",
+               "use a build with all wings");
 }
 
 Variable anchor_of(const Variable& var) {

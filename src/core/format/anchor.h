@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "array/schema.h"
+#include "base/error.h"
 
 namespace forebay::anchors {
 
@@ -26,6 +27,21 @@ std::optional<std::vector<std::int32_t>> integers_of(const AttributeList& list, 
 
 /// Returns why a variable cannot have these dimensions; empty if it can.
 std::string fault_of_dims(std::span<const std::int32_t> dims, const Schema& stored);
+
+/// Anchors of layouts that this build lacks, in a schema from which all its layouts have taken over
+/// theirs. A layout NAME gives each anchor an attribute __NAME_dims, and the header an attribute
+/// __NAME or __NAME_*. The schema outlives this.
+class UnknownAnchors {
+ public:
+  explicit UnknownAnchors(const Schema& schema);
+  /// Returns the attribute by which a variable is such an anchor, or null.
+  const Attribute* mark_of(const Variable& var) const;
+  /// Returns why the values of a variable cannot be read, if it is such an anchor.
+  std::optional<Error> refusal(const Variable& var) const;
+
+ private:
+  std::vector<std::string_view> names_;  // of the header, in order
+};
 
 /// Returns a scalar with the variable's name, type, attributes and place.
 Variable anchor_of(const Variable& var);

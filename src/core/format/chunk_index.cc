@@ -7,7 +7,7 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
 namespace forebay::chunked {
 namespace {

@@ -40,8 +40,7 @@ using store::slots, store::slot_bytes;
 /// if a growing header has moved the slot across two sectors.
 constexpr store::SlotForm root_form{2, 96};
 
-constexpr Offset first_in_data_file =
-    4096;  ///< after its front (decomposed/format/decomposed_files.h)
+constexpr Offset first_in_data_file = 4096;  ///< after its front (format/data_file_front.h)
 
 inline bool lies_within(Offset offset, Count bytes, Offset end) {
   return offset >= 0 && bytes >= 0 && bytes <= end && offset <= end - bytes;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
 namespace forebay::logged {
 

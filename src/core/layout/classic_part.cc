@@ -48,6 +48,15 @@ void give_up_records(const ClassicSite& site, Count in_header) {
   });
 }
 
+std::unique_ptr<FileView> view_of(const Schema& file, const Method& method, bool writable) {
+  for (const Part* part : parts(PartKind::layout)) {
+    const auto view = static_cast<const LayoutEntry*>(part)->view;
+    auto found = view != nullptr ? view(file, method, writable) : nullptr;
+    if (found) return found;
+  }
+  return nullptr;
+}
+
 bool has_beside(const std::string& path) noexcept {
   bool any = false;
   attempt_to([&] {

@@ -20,7 +20,9 @@
 #include "base/extent.h"
 #include "base/report.h"
 #include "comm/comm.h"
+#include "layout/file_view.h"
 #include "layout/layout.h"
+#include "layout/variable_reader.h"
 #include "method/method.h"
 #include "method/part.h"
 #include "plan/classic_placement.h"
@@ -165,15 +167,34 @@ struct ClassicPartEntry {
                     std::span<const Count> shape) = nullptr;
   bool (*set_codec)(const Schema& schema, const Method& method, Variable& var,
                     const std::string& pipeline) = nullptr;
+  /// Makes the reader of the file's variables of this layout, for a process without other ranks.
+  /// The schema of the site, which has variables of this layout, becomes the one that users see.
+  /// Null: only ranks read them, and tools and Python refuse them.
+  std::unique_ptr<VariableReader> (*open_reader)(const ReaderSite& site) = nullptr;
 };
+
+namespace chunked {
+class ChunkPolicy;
+}
 
 /// The registration of a layout. A line of its file begins `extern const LayoutEntry name_layout{`.
 struct LayoutEntry : Part {
   static constexpr PartKind kind = PartKind::layout;
-  /// Empty for layouts that keep nothing of their own in classic files: canonical; patches, which
-  /// are chunks; those of HDF5 and BP files.
+  /// Empty for layouts that keep nothing of their own in classic files: canonical; those that
+  /// only cut chunks in a way of their own; those of HDF5 and BP files.
   ClassicPartEntry in_classic = {};
+  /// How its chunks differ from those of `chunked` (layout/chunked/chunk_policy.h); null: it has no
+  /// chunks, or they do not.
+  const chunked::ChunkPolicy* chunks = nullptr;
+  /// Local, equal on all ranks. Returns the view of a file that the method asks for; null if it
+  /// asks for none, or if nothing in the file can be shown in it. `file` outlives the view. Null:
+  /// the layout gives no views.
+  std::unique_ptr<FileView> (*view)(const Schema& file, const Method& method,
+                                    bool writable) = nullptr;
 };
+
+/// Local. Calls LayoutEntry::view of all layouts. Returns the first view, if any.
+std::unique_ptr<FileView> view_of(const Schema& file, const Method& method, bool writable);
 
 /// Local; called when the newest state of all parts has set `schema.numrecs`. `in_header` is the
 /// header's number of records. After a killed process the header never has more records than that

@@ -1,6 +1,7 @@
 #include "layout/codec_choice.h"
 
 #include "base/error.h"
+#include "method/part.h"
 
 namespace forebay {
 
@@ -14,7 +15,7 @@ const std::string& layout_for(const Method& method, const Variable& var) {
 
 namespace {
 
-// Only patches have hierarchies.
+// Only a layout makes hierarchies.
 Pipeline asked_for(const std::string& text) {
   Pipeline pipeline = Pipeline::parse(text);
   if (pipeline.parts() > 1)
@@ -52,7 +53,9 @@ Pipeline stored_pipeline(const Variable& var, const std::string& codec) {
     throw Error(Errc::enotsupport,
                 "variable " + var.name + " is encoded with \"" + codec +
                     "\", which cannot be read: " + error.message(),
-                error.advice());
+                error.code() == Errc::einval && !absent_names().empty()
+                    ? "use a build with all wings"
+                    : error.advice());
   }
 }
 

@@ -33,10 +33,10 @@ std::optional<std::uint32_t> number_of(std::string_view name) {
 }
 
 void check_front(ByteFile& file, const Front& expected) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(decomposed::slot_bytes));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(store::slot_bytes));
   if (file.read_at(0, bytes) != bytes.size())
     throw Error(Errc::enotnc, "it ends within its front", "forebay check tells what can be read");
-  const Front found = decomposed::parse_front(bytes);
+  const Front found = parse_front(bytes);
   if (found.id != expected.id)
     throw Error(Errc::enotnc, "it belongs to another file", folder_advice);
   if (found.number != expected.number)
@@ -75,9 +75,9 @@ bool is_left_by(const std::string& path, std::optional<std::uint64_t> id) {
   std::vector<std::byte> bytes(enough_of_beginning);
   bytes.resize(File(path, false, 0, unseen).read_at(0, bytes));
   if (beginning_of(bytes) == Beginning::torn) return true;
-  bytes.resize(std::min(bytes.size(), static_cast<std::size_t>(decomposed::slot_bytes)));
+  bytes.resize(std::min(bytes.size(), static_cast<std::size_t>(store::slot_bytes)));
   bool its = false;
-  attempt_to([&] { its = decomposed::parse_front(bytes).id == id; });
+  attempt_to([&] { its = parse_front(bytes).id == id; });
   return its;
 }
 

@@ -22,13 +22,11 @@
 #include "base/types.h"
 #include "comm/comm.h"
 #include "comm/topology.h"
-#include "decomposed/format/decomposed_files.h"
+#include "format/data_file_front.h"
 #include "method/method.h"
 #include "storage/file.h"
 
 namespace forebay::data_files {
-
-using Front = decomposed::Front;
 
 std::string folder_of(const std::string& path);  ///< the folder of a file's data files
 /// For readers of the files in that folder.

@@ -1,5 +1,5 @@
 // A layout that carries out writes to several files as one operation, for files that are written
-// together (bundles/bundle.h).
+// together (stage/shared_stage.h).
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 #include "layout/packed_pattern.h"
 
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 #include "format/pattern_bytes.h"
 
 namespace forebay::logged {

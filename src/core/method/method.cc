@@ -19,6 +19,7 @@
 #include "method/glob.h"
 #include "method/method_keys.h"
 #include "method/method_values.h"
+#include "method/part.h"
 
 namespace forebay {
 namespace {
@@ -54,7 +55,10 @@ std::string checked_codec(const KeySpec& spec, std::string_view value, const std
 
 void set_word(Method& method, const KeySpec& spec, const std::string& value,
               const std::string& where) {
-  if (!contains(spec.words, value)) refuse_value(spec, value, where, spec.words);
+  if (!contains(spec.words, value)) {
+    if (const auto error = absent(spec.shown.name, value, where)) throw *error;
+    refuse_value(spec, value, where, spec.words);
+  }
   put_word(method, spec, value);
 }
 
@@ -205,6 +209,7 @@ void set_foreign_hint(Method& method, const std::string& key, const std::string&
   if (value.empty()) return;
   const Origin lenient(origin.text, origin.by, false);
   if (spec == nullptr) {
+    if (const auto error = absent(key, value, origin.text)) method.notes.push_back(error->what());
     method.passed_on[key] = value;
   } else if (spec->family == KeyFamily::own) {
     set_method_key(method, key, value, origin.text, origin);
@@ -292,7 +297,8 @@ void apply_aliases(Method& method) {
     method.origin[key] = Origin(alias + " of " + of.text, of.by, false, true);
   };
   if (method_value(method, "pnetcdf_subfiling") == "enable" &&
-      method.is_said_above("pnetcdf_subfiling", "layout")) {
+      method.is_said_above("pnetcdf_subfiling", "layout") &&
+      find_part(PartKind::layout, "decomposed")) {
     keep_weaker(method, "layout");
     method.layout = "decomposed";
     note("layout", "pnetcdf_subfiling");
@@ -327,7 +333,10 @@ void set_method_key(Method& method, const std::string& key, const std::string& v
     method.passed_on[key] = value;
     return;
   }
-  if (spec == nullptr) refuse_key(key, where);
+  if (spec == nullptr) {
+    if (const auto error = absent(key, value, where)) throw *error;
+    refuse_key(key, where);
+  }
   if (value.empty()) refuse_value(*spec, value, where);
   const std::optional<Method::Said> before = said_of(method, key);
   set_strictly(method, *spec, value, where, origin);

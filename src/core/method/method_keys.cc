@@ -230,13 +230,6 @@ constexpr KeySpec common_keys[] = {
                "For tests: pretend that every node has this many ranks; 0 asks MPI.", "engine"},
               &Method::ranks_per_node, 0, most_ranks)
         .honoured_by(netcdf_files | FrontEnd::hdf5 | bp_files | FrontEnd::bundles),
-    count_key({"read_level", "a number, 0 to 16", "0",
-               "Of files with variables in patches that are opened for reading: programs see them "
-               "at this level, where dimensions have ⌈n/2^k⌉ elements and other variables every "
-               "2^k-th one (docs/patches.md).",
-               "engine"},
-              nullptr, 0, 16)
-        .with("file=opened and layout=patches"),
     word_key({"nc_in_place_swap", "auto|enable|disable", "auto",
               "Whether the byte order may be changed in the caller's own write buffer. Accepted "
               "for compatibility: Forebay never writes to it.",

@@ -12,6 +12,7 @@
 #include "method/glob.h"
 #include "method/method_keys.h"
 #include "method/method_values.h"
+#include "method/part.h"
 
 namespace forebay {
 namespace method_test {
@@ -154,24 +155,16 @@ TEST(Method, keys_are_unique_and_documented) {
 TEST(Method, words_mean_what_their_enumerations_say) {
   const Method method = with_forebay_hints(
       "exchange=shared;chunk_read=everyone;chunk_state=synced;client_caches=coherent;"
-      "subfiling=ranks;split=step;log_copy=disable;compact=close;burst_order=flatten;"
-      "recover=ignore");
+      "subfiling=ranks;split=step");
   EXPECT_EQ(method.exchange, Exchange::shared);
   EXPECT_EQ(method.chunk_read, ChunkRead::everyone);
   EXPECT_EQ(method.chunk_state, ChunkState::synced);
   EXPECT_EQ(method.client_caches, CachesGiven::coherent);
   EXPECT_EQ(method.subfiling, Subfiling::ranks);
   EXPECT_EQ(method.split, Split::step);
-  EXPECT_EQ(method.log_copy, Switch::disable);
-  EXPECT_EQ(method.compact, Compact::close);
-  EXPECT_EQ(method.burst_order, FlushOrder::flatten);
-  EXPECT_EQ(method.recover, Recover::ignore);
-  const Method other =
-      with_forebay_hints("chunk_read=owners;subfiling=node;burst_order=replay;recover=auto");
+  const Method other = with_forebay_hints("chunk_read=owners;subfiling=node");
   EXPECT_EQ(other.chunk_read, ChunkRead::owners);
   EXPECT_EQ(other.subfiling, Subfiling::node);
-  EXPECT_EQ(other.burst_order, FlushOrder::replay);
-  EXPECT_EQ(other.recover, Recover::automatic);
   for (const KeySpec& key : key_specs()) {
     if (!key.place.get) continue;
     EXPECT_EQ(method_value(Method(), key.shown.name), key.shown.standard);
@@ -182,7 +175,7 @@ TEST(Method, forebay_hints_set_every_kind_of_key) {
   const Method method = with_forebay_hints(
       " transport = aggregated ;aggregators=2;; window_size=8MiB;ranks_per_node=3;"
       "nc_var_align_size=4k;striping_unit=1MiB;exchange=message;romio_cb_write=enable;"
-      "nc_burst_buf=disable;cb_nodes=5;client_caches=weak;");
+      "cb_nodes=5;client_caches=weak;");
   EXPECT_EQ(method.transport, "aggregated");
   EXPECT_EQ(method.client_caches, CachesGiven::weak);
   EXPECT_EQ(method.aggregators, 2);
@@ -218,14 +211,6 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(
       refusal("window_size=1k"),
       "-36: FOREBAY_HINTS: \"1k\" is no value of window_size (accepted: bytes, 4KiB to 1GiB)");
-  for (const char* edge : {"7", "0", "24", "-64", "2048", "64k"})
-    EXPECT_NE(refusal(std::string("patch_edge=") + edge).find("is no value of patch_edge"),
-              std::string::npos)
-        << edge;
-  for (const char* levels : {"0", "17", "nan"})
-    EXPECT_NE(refusal(std::string("patch_levels=") + levels).find("patch_levels"),
-              std::string::npos)
-        << levels;
   EXPECT_EQ(refusal("buffer_limit=lots"),
             "-36: FOREBAY_HINTS: \"lots\" is no value of buffer_limit (accepted: bytes, at least "
             "4KiB)");
@@ -235,9 +220,8 @@ TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_NE(refusal("aggregators=0/node"), "");
   EXPECT_NE(refusal("aggregators=/node"), "");
   EXPECT_NE(refusal("window_size=8/node"), "");
-  EXPECT_EQ(refusal("layout="),
-            "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: "
-            "auto|canonical|chunked|patches|decomposed|log|process-group|null)");
+  EXPECT_EQ(refusal("layout="), "-36: FOREBAY_HINTS: \"\" is no value of layout (accepted: auto|" +
+                                    part_names(PartKind::layout, "|") + ")");
   EXPECT_NE(refusal("codec=zstdd:3").find("zstd"), std::string::npos);
   EXPECT_EQ(refusal("codec=zstdd:3").substr(0, 26), "-36: FOREBAY_HINTS: codec:");
   EXPECT_EQ(
@@ -253,8 +237,12 @@ TEST(Method, codecs_are_told_with_every_parameter) {
 
 TEST(Method, subfiling_of_pnetcdf_is_the_decomposed_layout_unless_another_is_named) {
   const Method method = with_forebay_hints("pnetcdf_subfiling=enable;nc_num_subfiles=3");
-  EXPECT_EQ(method.layout, "decomposed");
-  EXPECT_EQ(method.origin.at("layout"), "pnetcdf_subfiling of FOREBAY_HINTS");
+  if (find_part(PartKind::layout, "decomposed")) {
+    EXPECT_EQ(method.layout, "decomposed");
+    EXPECT_EQ(method.origin.at("layout"), "pnetcdf_subfiling of FOREBAY_HINTS");
+  } else {
+    EXPECT_EQ(method.layout, "canonical");
+  }
   EXPECT_EQ(to_hints(method).at("pnetcdf_subfiling"), "enable");
   EXPECT_EQ(to_hints(method).at("nc_num_subfiles"), "3");
   EXPECT_EQ(with_forebay_hints("pnetcdf_subfiling=enable;layout=canonical").layout, "canonical");
@@ -335,7 +323,7 @@ TEST(Method, rules_for_variables_beat_those_for_files_within_a_source_only) {
   sources.config_text =
       "<forebay><file match='*' layout='canonical'><variable match='T' layout='chunked' "
       "codec='zstd:1'/></file></forebay>";
-  const HintMap api = {{"codec", "deflate:1"}, {"layout", "patches"}};
+  const HintMap api = {{"codec", "deflate:1"}, {"layout", "chunked"}};
   const Method method = choose_method("x.nc", api, sources);
   EXPECT_EQ(variable_value(method, "T", "layout"), "chunked");
   EXPECT_EQ(variable_value(method, "T", "codec"), "zstd:1");
@@ -372,7 +360,6 @@ TEST(Method, hints_of_the_api_are_read_as_pnetcdf_reads_them) {
   EXPECT_EQ(method.striping_unit, 0);
   const HintMap hints = to_hints(method);
   EXPECT_EQ(hints.at("nc_ibuf_size"), "-3");
-  EXPECT_EQ(method.layout, "decomposed");
   EXPECT_EQ(hints.at("pnetcdf_subfiling"), "enable");
   EXPECT_EQ(hints.at("nc_num_subfiles"), "2");
   EXPECT_EQ(hints.at("striping_unit"), "abc");
@@ -386,38 +373,25 @@ TEST(Method, own_keys_must_make_sense_in_the_api_too) {
   EXPECT_EQ(refusal_of({{"transport", "fast"}}),
             "-36: MPI_Info: \"fast\" is no value of transport (accepted: "
             "auto|posix|independent|collective|aggregated|null)");
-  EXPECT_EQ(refusal_of({{"nc_burst_buf", "perhaps"}}), "none");  // ignored, as PnetCDF does
+  EXPECT_EQ(refusal_of({{"nc_in_place_swap", "perhaps"}}), "none");  // ignored, as PnetCDF does
 }
 
-TEST(Method, pnetcdf_s_burst_buffer_is_stage_burst) {
-  const auto method_of = [](const HintMap& hints) {
-    return choose_method("x.nc", hints, MethodSources{});
-  };
-  EXPECT_EQ(method_of({{"nc_burst_buf", "Enable"}}).stage, "burst");
-  EXPECT_EQ(method_of({{"nc_burst_buf", "perhaps"}}).stage, "auto");
-  EXPECT_EQ(method_value(method_of({{"stage", "burst"}}), "nc_burst_buf"), "enable");
-  EXPECT_EQ(method_value(method_of({}), "nc_burst_buf"), "disable");
-  const Method method = method_of({{"nc_burst_buf_dirname", "/Fast"},
-                                   {"nc_burst_buf_shared_logs", "enable"},
-                                   {"nc_burst_buf_del_on_close", "disable"},
-                                   {"nc_burst_buf_overwrite", "disable"},
-                                   {"nc_burst_buf_flush_buffer_size", "5000000"}});
-  EXPECT_EQ(method.burst_directory, "/Fast");
-  EXPECT_EQ(method.burst_shared, Switch::enable);
-  EXPECT_EQ(method.burst_delete, Switch::disable);
-  EXPECT_EQ(method.burst_overwrite, Switch::disable);
-  EXPECT_EQ(method.burst_buffer, 5000000);
-  // A stronger source disables what a weaker one enabled.
-  MethodSources sources;
-  sources.pnetcdf_hints = "nc_burst_buf=disable";
-  const Method off = choose_method("x.nc", {{"stage", "burst"}}, sources);
-  EXPECT_EQ(off.stage, "auto");
-  EXPECT_EQ(off.notes,
-            (std::vector<std::string>{"stage=burst (MPI_Info) is overruled by stage=auto "
-                                      "(nc_burst_buf of PNETCDF_HINTS)"}));
-  EXPECT_EQ(refusal("nc_burst_buf=perhaps"),
-            "-36: FOREBAY_HINTS: \"perhaps\" is no value of nc_burst_buf (accepted: "
-            "enable|disable)");
+TEST(Method, names_of_wings_that_are_left_out_tell_which_wing_to_build) {
+  for (const AbsentName& name : absent_names()) {
+    const bool is_key = name.value.empty();
+    const std::string hint =
+        std::string(name.key) + "=" + (is_key ? "enable" : std::string(name.value));
+    const std::string what = is_key ? std::string(name.key) : hint;
+    EXPECT_EQ(refusal(hint), "-128: FOREBAY_HINTS: this build has no " + what +
+                                 " (configure Forebay with " + std::string(name.wing) +
+                                 " in -DFOREBAY_WINGS)");
+    // Hints of a program, which may be for other libraries, are told of.
+    if (!is_key) continue;
+    const Method method = choose_method("x.nc", {{std::string(name.key), "enable"}}, {});
+    ASSERT_EQ(method.notes.size(), 1u);
+    EXPECT_TRUE(method.notes[0].starts_with("MPI_Info: this build has no " + what));
+  }
+  EXPECT_EQ(absent("layout", "canonical", "here"), std::nullopt);
 }
 
 TEST(Method, ill_formed_pnetcdf_hints_are_skipped) {

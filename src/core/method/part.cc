@@ -45,6 +45,18 @@ const Part* find_part(PartKind kind, std::string_view name) {
   return found == all.end() ? nullptr : *found;
 }
 
+std::optional<Error> absent(std::string_view key, std::string_view value,
+                            const std::string& where) {
+  for (const AbsentName& name : absent_names()) {
+    if (name.key != key || (!name.value.empty() && name.value != value)) continue;
+    std::string what(key);
+    if (!name.value.empty()) what += "=" + std::string(value);
+    return Error(Errc::enotbuilt, where + ": this build has no " + what,
+                 "configure Forebay with " + std::string(name.wing) + " in -DFOREBAY_WINGS");
+  }
+  return std::nullopt;
+}
+
 void AddedPart::add(PartKind kind, const Part& part) {
   added()[static_cast<std::size_t>(kind)].push_back(&part);
 }

@@ -3,20 +3,22 @@
 //
 //     extern const TransportEntry posix_transport{{"posix", "each rank its own", 10}, make_posix};
 //
-// The build finds these objects (cmake/list_parts.cmake) and lists them in one generated source, so
-// a new part changes no other file. The entries of a kind hold more than a Part, such as a factory;
-// their types are in layout/classic_part.h, stage/stage.h, transport/transport.h and
+// The build finds these objects (cmake/list_parts.cmake): no list is kept by hand, but a part may
+// take more (docs/internals/parts.md). The entries of a kind hold more than a Part, such as a
+// factory; their types are in layout/classic_part.h, stage/stage.h, transport/transport.h and
 // container/container.h. Codecs are found in the same way (codec/codec_stage.h).
 //
 // The following comes from here: the words that a key accepts, its help, the keys of a part,
 // errors, docs/methods.md.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "method/method_keys.h"
 
 namespace forebay {
@@ -60,5 +62,18 @@ class AddedPart {
 
 /// The library's own parts. Generated.
 std::span<const Part* const> built_in_parts(PartKind kind);
+
+/// What a wing brings that this build leaves out (FOREBAY_WINGS): a value of the key `layout`,
+/// `stage`, `transport` or `container`, or a key, whose `value` is "".
+struct AbsentName {
+  std::string_view key, value, wing;
+};
+
+/// All such names. Generated.
+std::span<const AbsentName> absent_names();
+
+/// Errc::enotbuilt, which tells the wing to build, if the key, or this value of it, is absent.
+/// `where` begins the message.
+std::optional<Error> absent(std::string_view key, std::string_view value, const std::string& where);
 
 }  // namespace forebay

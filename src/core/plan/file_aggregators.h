@@ -3,7 +3,7 @@
 //
 // Here nodes come first, since the ranks of a node share its bandwidth to storage. Files are
 // distributed evenly over nodes, at most one per rank, and then evenly over the ranks of a node.
-// With F <= N no rank has two files. Consecutive files, whose patches are neighbours, are on the
+// With F <= N no rank has two files. Consecutive files, whose chunks are neighbours, are on the
 // same node or on neighbouring ones. If nodes are equal and have consecutive ranks, file f is on
 // the node of rank ⌊f·N/F⌋; on a single node it is that rank.
 #pragma once

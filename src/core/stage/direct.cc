@@ -1,4 +1,5 @@
 #include "layout/layout.h"
+#include "stage/recovery.h"
 #include "stage/stage.h"
 
 namespace forebay {
@@ -32,18 +33,32 @@ class DirectStage : public Stage {
   Layout* layout_;
 };
 
+constexpr std::string_view recoveries[] = {"refuse", "auto", "ignore"};
+
+constexpr KeySpec direct_keys[] = {
+    word_key({"recover", "refuse|auto|ignore", "refuse",
+              "What opening a file does when a job that ended has left writes of it in staging "
+              "logs: fail and say so, replay them, or open the file as it is.",
+              "engine"},
+             place_in<&Method::recover>, recoveries)
+        .honoured_by(netcdf_files | FrontEnd::groups),
+};
+
 }  // namespace
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout) {
   return std::make_unique<DirectStage>(layout);
 }
 
+// Every build has this stage. So it looks for the logs of jobs that ended, whatever stage they had.
 extern const StageEntry direct_stage{
-    {"direct", "handed over at once", 10, {}, netcdf_files | FrontEnd::groups | conversions},
+    {"direct", "handed over at once", 10, direct_keys,
+     netcdf_files | FrontEnd::groups | conversions},
     [](const StageSite& site) { return make_direct_stage(site.layout); },
     false,
     false,
     false,
-    true};
+    true,
+    Leftovers{has_leftover_logs, meet_leftover_logs}};
 
 }  // namespace forebay

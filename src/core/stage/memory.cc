@@ -28,7 +28,7 @@
 #include "comm/agree.h"
 #include "layout/layout.h"
 #include "method/method.h"
-#include "stage/stage.h"
+#include "stage/shared_stage.h"
 
 namespace forebay {
 
@@ -39,13 +39,14 @@ constexpr Count large_operation = 2 << 20;
 
 class MemoryStage : public HoldingStage {
  public:
-  enum class When { slow, always, bundled };
+  enum class When { slow, always };
 
-  MemoryStage(const StageSite& site, When when)
+  /// `shared`: for a member of a shared stage, else null.
+  MemoryStage(const StageSite& site, When when, SharedStage* shared = nullptr)
       : site_(site),
         layout_(&site.layout),
-        always_(when != When::slow),
-        bundled_(when == When::bundled),
+        always_(when == When::always),
+        shared_(shared),
         limit_(std::max<Count>(site.method.buffer_limit / 4, 1)) {}
 
   StageNeeds offer(std::span<const Request> writes, std::span<const Request> /*reads*/) override {
@@ -58,14 +59,14 @@ class MemoryStage : public HoldingStage {
     bool held = false;
     attempt_to([&] { held = hold(writes); });
     needs.direct = !held;
-    needs.flush = !bundled_ && bytes_ >= limit_;
+    needs.flush = !shared_ && bytes_ >= limit_;
     needs.alike = hash_of(writes);
     needs.unlike = largest_hash - needs.alike;
     return needs;
   }
 
   std::optional<Foreseen> foresee(std::span<const Request> requests) const override {
-    const bool at_once = !bundled_ && !holds_ && !holds_writes();
+    const bool at_once = !shared_ && !holds_ && !holds_writes();
     return at_once ? layout_->foresee(requests) : std::nullopt;
   }
 
@@ -134,7 +135,7 @@ class MemoryStage : public HoldingStage {
 
   std::string reasons() const override {
     if (held_operations_ == 0) return {};
-    if (bundled_)
+    if (shared_)
       return fmt::format(
           "bundle: {} collective writes waited, carried out together with other files' {} times, "
           "and with each other alone {} times",
@@ -162,7 +163,7 @@ class MemoryStage : public HoldingStage {
   }
   void let_go(Request& r) {
     bytes_ -= held_bytes(r);
-    site_.host.give_memory(std::move(r.staging), data_bytes(r));
+    if (shared_) shared_->give_memory(std::move(r.staging), data_bytes(r));
   }
   static Count data_bytes(const Request& r) {
     return std::max<Count>(r.elements * r.element_size, 1);
@@ -200,11 +201,16 @@ class MemoryStage : public HoldingStage {
     return bytes;
   }
 
+  std::unique_ptr<std::byte[]> take_memory(Count bytes) {
+    return shared_ ? shared_->take_memory(bytes)
+                   : std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+  }
+
   bool hold(std::span<const Request> writes) {
     Count bytes = 0;
     for (const Request& r : writes) bytes += held_bytes(r);
-    if (bundled_ ? bytes > site_.host.room()
-                 : bytes > std::min(limit_, large_operation) || bytes_ + bytes > 2 * limit_)
+    if (shared_ ? bytes > shared_->room()
+                : bytes > std::min(limit_, large_operation) || bytes_ + bytes > 2 * limit_)
       return false;
     StepTimer timer(site_.report, Step::stage);
     ends_.reserve(ends_.size() + 1);
@@ -212,7 +218,7 @@ class MemoryStage : public HoldingStage {
       Request held = r.for_layout();
       held.sequence = next_++;  // a later operation may contain a request that was posted earlier
       const auto size = static_cast<std::size_t>(r.elements * r.element_size);
-      held.staging = site_.host.take_memory(data_bytes(r));
+      held.staging = take_memory(data_bytes(r));
       if (size > 0) std::memcpy(held.staging.get(), r.packed, size);
       held.packed = held.staging.get();
       requests_.push_back(std::move(held));
@@ -232,15 +238,15 @@ class MemoryStage : public HoldingStage {
     } const in_the_end{site_.schema};
     site_.schema.numrecs = records;
     note_records();
-    site_.host.write_with_others();
+    if (shared_) shared_->write();
     if (!holds_writes()) return;
     refused_.reset();
     together(site_.comm, [&] {
-      const bool blind = bundled_ && ends_.size() > 1 && !looks_for_overlaps();
+      const bool blind = shared_ && ends_.size() > 1 && !looks_for_overlaps();
       if (!blind) carry_out(held(), ends_.size() - 1);
-      // If the file has become fast meanwhile, overlaps were not detected; also for a bundle's
-      // file.
-      const bool watched = (always_ && !bundled_) || layout_->sees_overlaps();
+      // If the file has become fast meanwhile, overlaps were not detected; also for a member of a
+      // shared stage.
+      const bool watched = (always_ && !shared_) || layout_->sees_overlaps();
       gave_up_ = gave_up_ || (!always_ && watched && layout_->overlapped());
       if ((blind || layout_->overlapped() || !watched) && ends_.size() > 1) carry_out_in_turn();
       layout_->flush();
@@ -252,8 +258,8 @@ class MemoryStage : public HoldingStage {
     agree_on_error(site_.comm, refused_);
   }
 
-  // A bundle's file may be one for which overlaps are never detected. They are not detected either
-  // if pieces are so large that each rank writes its own.
+  // A member of a shared stage may be a file for which overlaps are never detected. They are not
+  // detected either if pieces are so large that each rank writes its own.
   bool looks_for_overlaps() const {
     if (!layout_->sees_overlaps()) return false;
     return site_.comm.all_reduce(bytes_ > large_operation, Reduce::max) == 0;
@@ -284,7 +290,8 @@ class MemoryStage : public HoldingStage {
 
   StageSite site_;
   Layout* layout_;
-  bool always_, bundled_;
+  bool always_;
+  SharedStage* shared_;
   Count limit_;
   bool alone_ = false, gave_up_ = false;
   bool holds_ = false;             // the current operation may be held
@@ -304,8 +311,8 @@ class MemoryStage : public HoldingStage {
 
 }  // namespace
 
-std::unique_ptr<HoldingStage> make_bundled_stage(const StageSite& site) {
-  return std::make_unique<MemoryStage>(site, MemoryStage::When::bundled);
+std::unique_ptr<HoldingStage> make_holding_stage(const StageSite& site, SharedStage& shared) {
+  return std::make_unique<MemoryStage>(site, MemoryStage::When::always, &shared);
 }
 
 extern const StageEntry auto_stage{

@@ -16,7 +16,7 @@
 #include "comm/thread_ranks.h"
 #include "layout/layout.h"
 #include "method/method.h"
-#include "stage/stage.h"
+#include "stage/shared_stage.h"
 
 namespace forebay {
 
@@ -24,9 +24,22 @@ extern const StageEntry auto_stage, memory_stage;
 
 namespace memory_ranks_test {
 
-const StageEntry bundled_stage{
-    {"bundled", "a bundle's", 0},
-    [](const StageSite& site) -> std::unique_ptr<Stage> { return make_bundled_stage(site); }};
+/// Has room, and no others.
+class SharedByOne : public SharedStage {
+ public:
+  void write() override {}
+  Count room() const override { return 1 << 20; }
+  std::unique_ptr<std::byte[]> take_memory(Count bytes) override {
+    return std::make_unique<std::byte[]>(static_cast<std::size_t>(bytes));
+  }
+  void give_memory(std::unique_ptr<std::byte[]> /*block*/, Count /*bytes*/) noexcept override {}
+};
+
+const StageEntry holding_stage{{"holding", "a shared stage's", 0},
+                               [](const StageSite& site) -> std::unique_ptr<Stage> {
+                                 static SharedByOne stage;
+                                 return make_holding_stage(site, stage);
+                               }};
 
 constexpr int ranks = 4;
 constexpr Count elements = 4000, own = elements / ranks, length = 50;
@@ -100,7 +113,6 @@ class CountingHost : public StageHost {
   explicit CountingHost(World& world) : world_(world) {}
   bool is_regular() override { return true; }
   void write_agreed_numrecs() override { ++world_.published; }
-  Count room() override { return 1 << 20; }  // for a bundle
   std::unique_ptr<Aside> aside() override { return nullptr; }
 
  private:
@@ -246,7 +258,7 @@ TEST(MemoryStage, auto_gives_up_where_ranks_write_the_same_bytes) {
 
 // The file becomes fast, so that overlaps are not detected, and the higher rank comes first.
 TEST(MemoryStage, the_later_operation_wins_where_nobody_looked) {
-  for (const StageEntry* entry : {&auto_stage, &bundled_stage}) {
+  for (const StageEntry* entry : {&auto_stage, &holding_stage}) {
     for (const bool meanwhile : {false, true}) {
       SCOPED_TRACE(std::string(entry->name) + (meanwhile ? ", meanwhile" : ""));
       World world;

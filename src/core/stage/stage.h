@@ -56,6 +56,9 @@ class Stage {
   /// Writes everything staged to the file. Collective if `collective`; otherwise it writes what
   /// this rank has staged, as far as the layout can do that without other ranks.
   virtual void flush(bool collective) = 0;
+  /// Local, on all ranks, after a collective flush() whose bytes are on the file's device. What the
+  /// stage has recorded about writes that it no longer holds is on its device then, too.
+  virtual void synced() {}
   /// Local, equal on all ranks. Returns whether a collective flush() may have something to do. It
   /// may be true without need.
   virtual bool may_be_behind() const { return true; }
@@ -102,20 +105,6 @@ class StageHost {
   virtual WriteQueue* later() { return nullptr; }
   /// Local. Null if the layout cannot write from another thread.
   virtual std::unique_ptr<Aside> aside() = 0;
-
-  // For HoldingStage:
-
-  /// Collective. The held writes must reach the file. Other files may write theirs in the same
-  /// operation; the stage then writes whatever is still held.
-  virtual void write_with_others() {}
-  /// Local. How many more bytes this rank may hold.
-  virtual Count room() { return 0; }
-  /// Local. Memory of that size for held writes. It counts towards room(), and no memory is kept
-  /// beyond that limit.
-  virtual std::unique_ptr<std::byte[]> take_memory(Count bytes) {
-    return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-  }
-  virtual void give_memory(std::unique_ptr<std::byte[]> /*block*/, Count /*bytes*/) noexcept {}
 };
 
 /// What a stage shares with the dataset; all of it outlives the stage.
@@ -153,24 +142,5 @@ struct StageEntry : Part {
 };
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout);
-
-/// Holds collective writes until they must be in the file, or its host has no room for more.
-class HoldingStage : public Stage {
- public:
-  /// Local. The held writes in the order of calls; the number of operations is equal on all ranks.
-  virtual std::span<Request> held() = 0;
-  virtual std::span<Request> held(std::size_t operation) = 0;
-  virtual std::size_t operations() const = 0;
-  /// Local, equal on all ranks. The number of records to publish once that operation is in the
-  /// file. It excludes records of later operations, and is not less than the published number.
-  virtual Count records(std::size_t operation) const = 0;
-  virtual void told(Count records) = 0;  ///< local, equal on all ranks: this number was published
-  virtual Count held_bytes() const = 0;  ///< memory of this rank for held writes
-  virtual void forget_held() = 0;        ///< to be called when they are in the file
-};
-
-/// Stage `memory` for a file of a bundle (bundles/bundle.h). Its host decides what may be held, and
-/// for how long.
-std::unique_ptr<HoldingStage> make_bundled_stage(const StageSite& site);
 
 }  // namespace forebay

@@ -279,7 +279,8 @@ bool File::is_regular() {
 
 void File::truncate(Offset size) {
   ++*changes_;
-  if (!drops_ && (fault("truncate") || ::ftruncate(descriptor(), size) != 0))
+  if (drops_) return;
+  if (fault("truncate") || ::ftruncate(descriptor(), size) != 0 || fault("truncated"))
     throw system_error(errno, Errc::ewrite, "setting the size of", path_);
 }
 
@@ -322,7 +323,7 @@ void File::write_at(Offset offset, std::span<iovec> pieces) {
     const auto begin = Clock::now();
     const ssize_t n = count == 1 ? ::pwrite(fd, pieces[0].iov_base, pieces[0].iov_len, at)
                                  : ::pwritev(fd, pieces.data(), count, at);
-    if (n < 0) return n;
+    if (n < 0 || fault("pwritten")) return -1;
     note_time(times_->writes, begin, n);
     note_written();
     tally(Counter::write_calls, 1);

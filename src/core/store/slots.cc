@@ -51,8 +51,4 @@ std::optional<std::span<const std::byte>> parse_slot(std::span<const std::byte> 
   return found;
 }
 
-bool is_zero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
-}
-
 }  // namespace forebay::store

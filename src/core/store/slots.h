@@ -13,10 +13,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/fill_elements.h"
 #include "base/types.h"
 
 namespace forebay::store {
@@ -38,7 +42,7 @@ std::vector<std::byte> print_slot(std::span<const std::byte> contents, const Slo
 /// Returns the contents, with the zeros, of the first whole copy; nothing if no copy is whole.
 std::optional<std::span<const std::byte>> parse_slot(std::span<const std::byte> slot,
                                                      const SlotForm& form = {});
-bool is_zero(std::span<const std::byte> bytes);
+using forebay::is_zero;
 
 /// Returns the slot for the next state. -1 as an argument: there is no such state.
 constexpr int next_slot(int newest, int synced) {
@@ -91,5 +95,75 @@ Slots<Record> read_slots(std::span<const std::byte> bytes, Parse&& parse, int co
   }
   return found;
 }
+
+/// A state whose number is the highest one would be taken for older than those before it. So no
+/// state follows it. Errc::enotnc.
+template <typename Number>
+Number next_number(Number last) {
+  if (last < std::numeric_limits<Number>::max()) return last + 1;
+  throw Error(Errc::enotnc, "state " + std::to_string(last) + " has the highest number there is",
+              "the file can be read, and converted to a new one, but not be written to");
+}
+
+/// The states of one file as its writer knows them: which one counts, which one is synced, and
+/// which slot the next one goes to. put(slot, record) writes one slot. Ranks that do not write keep
+/// track alike, with a put() that does nothing.
+///
+/// A writer that opened another state than the newest one, or found a damaged slot, calls write()
+/// and written() with an equal state of a higher number, before it changes anything else. So that
+/// state overrules those that are given up, whose data the next writes may replace.
+template <typename Record>
+class Commits {
+ public:
+  Commits() = default;
+  /// `state` is in `slot`. -1: no state is synced, no slot is damaged.
+  Commits(const Record& state, int slot, int synced = -1, int damaged = -1)
+      : state_(state), slot_(slot), synced_(synced), damaged_(damaged) {}
+
+  const Record& state() const { return state_; }  ///< the last one that is known to count
+  bool is_synced() const { return synced_ >= 0 && synced_ == slot_; }
+  bool has_damaged_slot() const { return damaged_ >= 0; }
+
+  /// Writes `next`, whose number is higher than all that were written. Until written() confirms
+  /// that the file has it, either state may count. So what either one uses must stay until one with
+  /// a higher number is there.
+  template <typename Put>
+  void write(const Record& next, Put&& put) const {
+    // The mark may be in the file. It is removed, because the next commit but one overwrites data
+    // that only this state uses.
+    if (mark_in_doubt_) put(slot_, state_);
+    put(next_slot(), next);
+  }
+  void written(const Record& next) {
+    slot_ = next_slot();
+    state_ = next;
+    damaged_ = -1;
+    mark_in_doubt_ = false;
+  }
+  /// Marks the state as being on the device. Returns false if it was marked already. The mark
+  /// counts once marked() confirms that it is on the device, too.
+  template <typename Put>
+  bool mark_synced(Put&& put) {
+    if (is_synced()) return false;
+    Record marked = state_;
+    marked.synced = true;
+    mark_in_doubt_ = true;
+    put(slot_, marked);
+    return true;
+  }
+  void marked() {
+    state_.synced = true;
+    synced_ = slot_;
+    mark_in_doubt_ = false;
+  }
+
+ private:
+  // The damaged slot comes first, because it might be taken for the newest state.
+  int next_slot() const { return damaged_ >= 0 ? damaged_ : store::next_slot(slot_, synced_); }
+
+  Record state_;
+  int slot_ = -1, synced_ = -1, damaged_ = -1;
+  bool mark_in_doubt_ = false;  // of state_
+};
 
 }  // namespace forebay::store

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "base/attempt.h"
 #include "base/byteorder.h"
@@ -89,23 +90,27 @@ TEST(Slots, whatever_call_fails_the_last_commit_that_is_known_and_the_synced_one
     File file(path, true, 0, report);
     file.create(false);  // calls are counted anew from here
     ::setenv("FOREBAY_FAULT", plan.c_str(), 1);
-    int newest = -1, synced = -1;
+    Commits<Record> commits({}, slots - 1);
     std::uint64_t known = 0, on_device = 0;
+    std::pair<int, std::vector<std::byte>> last;
+    const auto put = [&](int slot, const Record& record) {
+      last = {slot, print(record)};
+      file.write_at(slot * slot_bytes, last.second);
+    };
     const auto mark = [&] {
       file.sync();
-      file.write_at(newest * slot_bytes, print({known, true}));
+      commits.mark_synced(put);
       file.sync();
-      synced = newest;
+      commits.marked();
       on_device = known;
     };
     for (std::uint64_t number = 1; number < 20; ++number) {
-      const int slot = next_slot(newest, synced);
-      const auto bytes = print({number, false});
-      if (attempt_to([&] { file.write_at(slot * slot_bytes, bytes); })) {
-        file.write_at(slot * slot_bytes, std::span(bytes).first(arrives));
+      const Record next{number, false};
+      if (attempt_to([&] { commits.write(next, put); })) {
+        file.write_at(last.first * slot_bytes, std::span(last.second).first(arrives));
         ++failures;
       } else {
-        newest = slot;
+        commits.written(next);
         known = number;
         if (number % 5 == 0 && attempt_to(mark)) ++failures;
       }
@@ -126,6 +131,41 @@ TEST(Slots, whatever_call_fails_the_last_commit_that_is_known_and_the_synced_one
   std::filesystem::remove(path);
   EXPECT_GT(failures, 80);
   EXPECT_GT(in_doubt, 10);
+}
+
+// An older state is opened, or a slot is damaged. The state is written again.
+TEST(Commits, what_is_given_up_is_overruled_by_one_write) {
+  for (int opened = 0; opened < slots; ++opened) {
+    for (int damaged = -1; damaged < slots; ++damaged) {
+      if (damaged == opened) continue;
+      std::vector<std::optional<Record>> records;
+      for (int slot = 0; slot < slots; ++slot)
+        records.push_back(
+            Record{slot == opened ? 5U : 6U + static_cast<unsigned>(slot), slot == opened});
+      if (damaged >= 0) records[static_cast<std::size_t>(damaged)].reset();
+      Commits<Record> commits({5, true}, opened, opened, damaged);
+      for (std::uint64_t number = 10; number < 20; ++number) {
+        int written = 0;
+        commits.write({number, false}, [&](int slot, const Record& record) {
+          records[static_cast<std::size_t>(slot)] = record;
+          ++written;
+        });
+        commits.written({number, false});
+        EXPECT_EQ(written, 1);
+        const Slots<Record> found{records};
+        EXPECT_EQ(found.last(), number);
+        EXPECT_EQ(found.newest_of(OpenState::synced), opened);
+        for (const auto& record : records) EXPECT_TRUE(record) << opened << ", " << damaged;
+      }
+    }
+  }
+}
+
+TEST(Commits, no_number_follows_the_highest_one) {
+  EXPECT_EQ(next_number(std::uint32_t{7}), 8U);
+  EXPECT_EQ(next_number(UINT64_MAX - 1), UINT64_MAX);
+  EXPECT_THROW(next_number(UINT32_MAX), Error);
+  EXPECT_THROW(next_number(UINT64_MAX), Error);
 }
 
 }  // namespace slots_test

@@ -195,32 +195,6 @@ TEST_F(CommandsTest, config_refuses_mistakes) {
   EXPECT_EQ(run({"config", "none.xml"}), "none.xml: cannot be read (give the path of an XML file)");
 }
 
-// Table I of Wang et al. 2014 has 155 for the largest of these (bundles/plan/bundle_plan_test.cc).
-TEST_F(CommandsTest, bundles_are_planned_by_every_scheme) {
-  std::vector<std::string> words{"bundle", "plan",    "--ranks", "512",    "--ranks-per-node",
-                                 "8",      "1201MiB", "960MiB",  "720MiB", "532MiB",
-                                 "435MiB", "105MiB",  "42MiB"};
-  const std::string text = run(words);
-  EXPECT_NE(text.find("off  joint    bps    lps    ips  balanced"), std::string::npos) << text;
-  words.push_back("--json");
-  const auto json = nlohmann::json::parse(run(words));
-  ASSERT_EQ(json["schemes"].size(), 6U);
-  EXPECT_EQ(json["schemes"][2]["scheme"], "bps");
-  EXPECT_EQ(json["schemes"][2]["files"][0]["ranks"], 155);
-  EXPECT_EQ(json["schemes"][2]["files"][1]["first_rank"], 155);
-  save(xml_, std::string(1000, ' '));
-  EXPECT_EQ(nlohmann::json::parse(run({"bundle", "plan", "--ranks", "2", "--scheme", "joint",
-                                       "--json", xml_}))["schemes"][0]["files"][0]["bytes"],
-            1000);
-  EXPECT_EQ(run({"bundle", "plan", "--ranks", "2", "--unit", "0", "1MiB"}),
-            "a unit has one byte at least");
-  EXPECT_EQ(run({"bundle", "plan", "--ranks", "2", "--node-bytes", "1e-320", "1MiB"}),
-            "scheme off would take more seconds than a number holds (give rates of a machine: see "
-            "forebay bundle --help)");
-  EXPECT_EQ(run({"bundle", "plan", "--ranks", "2", "no.nc"}),
-            "no.nc is neither a file nor a size (give files, or sizes such as 1201MiB)");
-}
-
 TEST_F(CommandsTest, docs_lists_every_key) {
   const std::string page = run({"docs", "methods"});
   EXPECT_EQ(page.find("# Methods"), 0u);

@@ -251,7 +251,7 @@ Json variable_json(const ClassicFile& file, VarId id, const std::vector<SlabFact
   return json;
 }
 
-Json maps_json(const FileMaps& maps) {
+Json maps_json(const SlabReader& maps) {
   MapFacts facts;
   if (const auto failed = attempt_to([&] { facts = maps.facts(); }))
     return {{"damage", failed->message()}};
@@ -335,7 +335,7 @@ void add_chunks(const ClassicFile& file, TextTable& table) {
 }
 
 // Adds lines about decomposed variables to the summary.
-void add_maps(const FileMaps& maps, TextTable& table) {
+void add_maps(const SlabReader& maps, TextTable& table) {
   std::optional<MapFacts> facts;
   if (const auto failed = attempt_to([&] { facts = maps.facts(); })) {
     table.add({"maps", "cannot be read: " + printable(failed->message())});

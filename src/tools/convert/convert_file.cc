@@ -21,10 +21,10 @@
 #include "comm/agree.h"
 #include "dataset/copying.h"
 #include "dataset/probe.h"
-#include "files/level_source.h"
 #include "files/open_source.h"
 #include "method/front_end.h"
 #include "tools/convert/jobs.h"
+#include "tools/convert/levels.h"
 #include "tools/format_commands.h"
 #include "tools/leftovers.h"
 #include "tools/progress.h"
@@ -172,6 +172,16 @@ FrontEnd front_end_of(const std::string& to) {
               "build it with -DFOREBAY_WINGS that has their wing");
 }
 
+}  // namespace
+
+const LevelsEntry& levels_of_build() {
+  if (!built_in_levels().empty()) return *built_in_levels()[0];
+  throw Error(Errc::enotsupport, "this build knows no levels",
+              "build it with -DFOREBAY_WINGS that has their wing");
+}
+
+namespace {
+
 // One conversion.
 class Conversion {
  public:
@@ -231,9 +241,9 @@ class Conversion {
     if (comm_.is_root() && from != nullptr && from->conversion_notes != nullptr)
       print_notes(options_.in, from->conversion_notes(options_.in, result_.left_out));
     if (options_.levels) {
-      source_ = std::make_unique<Pyramid>(std::move(source_));
+      source_ = levels_of_build().all_levels(std::move(source_));
     } else if (options_.level != 0) {
-      source_ = std::make_unique<LevelSource>(std::move(source_), options_.level);
+      source_ = levels_of_build().at_level(std::move(source_), options_.level);
     }
   }
 
@@ -272,13 +282,13 @@ class Conversion {
     const bool replays =
         options_.to == "netcdf" && classic != nullptr && classic->maps() != nullptr;
     const Count room = replays ? options_.round_bytes / 2 : options_.round_bytes;
-    if (replays) slabs_.emplace(*classic->maps(), options_.round_bytes / 2);
+    if (replays) slabs_ = classic->maps()->replay(options_.round_bytes / 2);
     Rounds rounds(comm_.size(), room), checks(comm_.size(), room);
     const Count most = std::min(piece_bytes, room);
     for (std::size_t v = 0; v < source_->schema().vars.size(); ++v) {
       const auto var = static_cast<VarId>(v);
       const Variable& stored = output_->variable(var);
-      std::optional<std::vector<decomposed::ReplayPart>> parts;
+      std::optional<std::vector<SlabPart>> parts;
       if (replays && source_->schema().vars[v].decomposed) parts = slabs_->parts_of(var);
       if (parts) {
         ++result_.by_slabs;
@@ -467,7 +477,7 @@ class Conversion {
   const CommandsEntry* to_format_ = format_commands_named(options_.to);  // if a wing brings it
   std::unique_ptr<Source> source_;
   std::unique_ptr<Output> output_;
-  std::optional<FileMaps::Slabs> slabs_;
+  std::unique_ptr<SlabReplay> slabs_;
   std::vector<Job> jobs_, checks_;     // checks_: boxes of variables copied by slabs
   std::vector<std::uint64_t> hashes_;  // of this rank's boxes
   RawBytes room_;                      // for a round's pieces

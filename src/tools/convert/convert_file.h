@@ -90,8 +90,8 @@ class Output {
 /// Collective. Creates a classic file, chunked as the method says. Equal arguments on all ranks.
 std::unique_ptr<Output> create_netcdf(const Comm& comm, const Source& source,
                                       const std::string& path, const ConvertOptions& options);
-/// Collective. Creates a Zarr store (version 2, consolidated) in a directory. That of a Pyramid
-/// describes its levels for readers of OME-NGFF.
+/// Collective. Creates a Zarr store (version 2, consolidated) in a directory. That of all
+/// levels of a file describes them for readers of OME-NGFF.
 std::unique_ptr<Output> create_zarr(const Comm& comm, const Source& source, const std::string& path,
                                     const ConvertOptions& options);
 /// Opens what create_zarr wrote, to verify it. `source` has the schema, and must outlive it.

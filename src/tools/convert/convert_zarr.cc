@@ -19,7 +19,7 @@
 #include "files/zarr.h"
 #include "method/method_values.h"
 #include "tools/convert/convert_file.h"
-#include "tools/convert/ngff.h"
+#include "tools/convert/levels.h"
 
 namespace forebay::tools {
 namespace {
@@ -28,8 +28,8 @@ static_assert(std::endian::native == std::endian::little, "chunks are written in
 
 namespace fs = std::filesystem;
 
-// Returns the separator in chunk keys. OME-NGFF needs folders.
-char separator_of(const Source& source) { return source.pyramid() == nullptr ? '.' : '/'; }
+// Returns the separator in chunk keys. OME-NGFF, for which groups are levels, needs folders.
+char separator_of(const Source& source) { return source.groups().empty() ? '.' : '/'; }
 
 // The storage of one variable.
 struct Array {
@@ -179,10 +179,10 @@ class ZarrOutput final : public Output {
     fs::create_directory(path_, failed);
     if (failed) throw system_error(failed.value(), Errc::ecantcreate, "create", path_);
     const Schema& schema = source_.schema();
-    const Pyramid* const pyramid = source_.pyramid();
-    put_group("", pyramid == nullptr
+    put_group("", source_.groups().empty()
                       ? zarr::attributes_text(schema.attributes)
-                      : zarr::attributes_text(schema.attributes, multiscales(*pyramid)));
+                      : zarr::attributes_text(schema.attributes,
+                                              levels_of_build().zarr_attribute(source_)));
     for (const SourceGroup& group : source_.groups()) {
       fs::create_directory(path_ + "/" + group.path);
       put_group(group.path + "/", zarr::attributes_text(group.attributes));

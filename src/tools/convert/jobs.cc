@@ -64,11 +64,10 @@ void add_boxes_of_record(Rounds& rounds, VarId id, const Variable& stored,
   }
 }
 
-void add_slabs(Rounds& rounds, const Variable& stored,
-               const std::vector<decomposed::ReplayPart>& parts) {
+void add_slabs(Rounds& rounds, const Variable& stored, const std::vector<SlabPart>& parts) {
   const Count width = size_of(stored.type);
   const Count records = stored.chunking && stored.is_record ? stored.chunking->shape[0] : 1;
-  const auto row = [&](const decomposed::ReplayPart& part) { return part.record / records; };
+  const auto row = [&](const SlabPart& part) { return part.record / records; };
   for (std::size_t i = 0, end = 0; i < parts.size(); i = end) {
     Count bytes = 0;
     for (; end < parts.size() && row(parts[end]) == row(parts[i]); ++end)
@@ -99,7 +98,7 @@ std::uint64_t hash_of_jobs(const std::vector<Job>& jobs) {
     numbers.insert(numbers.end(), job.part.start.begin(), job.part.start.end());
     numbers.insert(numbers.end(), job.part.count.begin(), job.part.count.end());
     if (job.slab) {
-      const decomposed::ReplayPart& p = *job.slab;
+      const SlabPart& p = *job.slab;
       numbers.insert(numbers.end(), {p.record, p.stretch, p.file, p.offset,
                                      static_cast<Count>(p.epoch), p.elements});
     }

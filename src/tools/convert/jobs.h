@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/types.h"
-#include "decomposed/files/file_maps.h"
 #include "files/source.h"
 #include "tools/convert/convert_file.h"
 
@@ -14,7 +13,7 @@ namespace forebay::tools {
 struct Job {
   VarId var = 0;
   Subarray part;  ///< not used for a part of a slab
-  std::optional<decomposed::ReplayPart> slab;
+  std::optional<SlabPart> slab;
   Count bytes = 0;
   Rank rank = 0;
   int round = 0;
@@ -52,8 +51,7 @@ void add_boxes_of_record(Rounds& rounds, VarId id, const Variable& stored,
 
 /// Adds parts of slabs. The records of one chunk come in one round if they fit, so that no chunk is
 /// encoded twice.
-void add_slabs(Rounds& rounds, const Variable& stored,
-               const std::vector<decomposed::ReplayPart>& parts);
+void add_slabs(Rounds& rounds, const Variable& stored, const std::vector<SlabPart>& parts);
 
 std::vector<Count> totals_after_rounds(const std::vector<Job>& jobs);
 

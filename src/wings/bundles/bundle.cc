@@ -21,6 +21,10 @@ namespace {
 
 constexpr FileNumber no_file{0, 0};
 
+FileNumber number_of(const FileIdentity& file) {
+  return {static_cast<std::uint64_t>(file.device), static_cast<std::uint64_t>(file.inode)};
+}
+
 // Rank 0, which made the files, keeps each waiting one open.
 constexpr int most_closed = 256;
 
@@ -79,15 +83,16 @@ Bundle::Bundle(Comm comm, std::string name, std::int64_t id, const BundleOptions
 }
 
 Bundle::~Bundle() {
-  for (const Member& member : open_) member.dataset->forget_others();
+  for (const Member& member : open_) member.writes->leave();
 }
 
 Bundle::Joining Bundle::prepare(Dataset& dataset) {
-  if (dataset.others())
+  StageMember* const member = dataset.as_member();
+  if (member && member->stage())
     throw Error(Errc::einval, dataset.path() + " is in a bundle already",
                 "a file is a member of one bundle, once");
   Joining joining;
-  if (!dataset.may_write_with_others()) return joining;
+  if (!member || !member->may_join()) return joining;
   const std::size_t members = closed_.size() + open_.size() + 1;
   joining.path = std::make_shared<const std::string>(dataset.path());
   if (report_to_.empty() && dataset.method().wants_json_report())
@@ -97,7 +102,7 @@ Bundle::Joining Bundle::prepare(Dataset& dataset) {
   codes_.reserve(members + 1);
   outcomes_.reserve(outcomes_.size() + members);
   lost_.reserve(lost_.size() + members);
-  joining.file = dataset.prepare_to_join();
+  joining.file = member->prepare();
   return joining;
 }
 
@@ -115,9 +120,10 @@ bool Bundle::add(Dataset& dataset, FileNumber file) {
 
 bool Bundle::add(Dataset& dataset, FileNumber file, Joining joining) {
   if (!joining.path) return false;
-  dataset.write_with(*this, comm_, std::move(joining.file));
+  StageMember* const member = dataset.as_member();
+  member->join(*this, comm_, std::move(joining.file));
   if (report_to_.empty()) report_to_ = std::move(joining.report);
-  open_.push_back({&dataset, std::move(joining.path), file, ++added_});  // there is room
+  open_.push_back({&dataset, member, std::move(joining.path), file, ++added_});  // there is room
   return true;
 }
 
@@ -129,10 +135,7 @@ Bundle::Member Bundle::take_open(const Dataset* dataset) {
   return member;
 }
 
-void Bundle::remove(Dataset& dataset) {
-  take_open(&dataset);
-  dataset.forget_others();
-}
+void Bundle::remove(Dataset& dataset) { take_open(&dataset).writes->leave(); }
 
 std::vector<Dataset*> Bundle::open_members() const {
   std::vector<Dataset*> all;
@@ -142,8 +145,8 @@ std::vector<Dataset*> Bundle::open_members() const {
 
 Count Bundle::room() const {
   Count left = options_.memory;
-  for (const Member& member : open_) left -= member.dataset->waiting().bytes;
-  for (const Closed& member : closed_) left -= member.dataset->waiting().bytes;
+  for (const Member& member : open_) left -= member.writes->waiting().bytes;
+  for (const Closed& closed : closed_) left -= closed.member.writes->waiting().bytes;
   if (queue_) left -= queue_->held();
   return std::max<Count>(left, 0);
 }
@@ -156,12 +159,12 @@ void Bundle::give_memory(std::unique_ptr<std::byte[]> block, Count bytes) noexce
   blocks_.give(std::move(block), bytes, [&] { return room(); });
 }
 
-std::vector<Dataset*> Bundle::waiting() const {
-  std::vector<Dataset*> all;
+std::vector<StageMember*> Bundle::waiting() const {
+  std::vector<StageMember*> all;
   for (const Member& member : open_)
-    if (member.dataset->waiting().any) all.push_back(member.dataset);
-  for (const Closed& member : closed_)
-    if (member.dataset->waiting().any && !member.dropped) all.push_back(member.dataset.get());
+    if (member.writes->waiting().any) all.push_back(member.writes);
+  for (const Closed& closed : closed_)
+    if (closed.member.writes->waiting().any && !closed.dropped) all.push_back(closed.member.writes);
   return all;
 }
 
@@ -198,7 +201,7 @@ void Bundle::close_later(std::unique_ptr<Dataset> dataset) {
   }
   const Member member = take_open(dataset.get());
   if (failed) {
-    dataset->forget_others();
+    member.writes->leave();
     attempt_to([&] { dataset->close(); });
     outcomes_.emplace_back(member.path, to_int(failed->code()));  // there is room
     throw *failed;
@@ -216,16 +219,16 @@ void Bundle::wait_until_made() {
 void Bundle::finish_making() {
   std::vector<std::pair<Member*, Closed*>> made;
   for (Member& member : open_)
-    if (member.dataset->is_being_made()) made.emplace_back(&member, nullptr);
+    if (member.writes->file().is_being_made()) made.emplace_back(&member, nullptr);
   for (Closed& closed : closed_)
-    if (closed.dataset->is_being_made()) made.emplace_back(&closed.member, &closed);
+    if (closed.member.writes->file().is_being_made()) made.emplace_back(&closed.member, &closed);
   if (made.empty()) return;
   std::vector<std::optional<Error>> failed(made.size());
   constexpr std::size_t numbers = 1 + FileIdentity::count;
   std::vector<std::array<std::int64_t, numbers>> facts(made.size());
   for (std::size_t i = 0; i < made.size(); ++i) {
     FileIdentity file;
-    failed[i] = attempt_to([&] { file = made[i].first->dataset->wait_until_made(); });
+    failed[i] = attempt_to([&] { file = made[i].first->writes->file().wait_until_made(); });
     facts[i][0] = failed[i] ? -to_int(failed[i]->code()) : 0;
     file.put(std::span(facts[i]).subspan(1));
   }
@@ -233,7 +236,7 @@ void Bundle::finish_making() {
   for (std::size_t i = 0; i < made.size(); ++i) {
     const auto [member, closed] = made[i];
     const FileIdentity file = FileIdentity::from(std::span(facts[i]).subspan(1));
-    member->dataset->made(file);
+    member->writes->file().made(file);
     member->file = forebay::number_of(file);
     if (facts[i][0] == 0) continue;
     hear(-facts[i][0], failed[i]);
@@ -254,8 +257,8 @@ void Bundle::complete(bool later) {
     if (under_way_) attempt_to([&] { queue_->drain(); });  // no thread opens a moved file
     finish_making();
     codes_.assign(closed_.size() + 1, 0);
-    const auto renamed = [](Dataset* file) { return file->place_now() != file->path(); };
-    std::vector<Dataset*> files = waiting();
+    const auto renamed = [](StageMember* one) { return one->file().place_now() != one->path(); };
+    const std::vector<StageMember*> files = waiting();
     for (std::size_t i = 0; i < closed_.size(); ++i) codes_[i] = closed_[i].dropped;
     codes_.back() = comm_.is_root() && std::any_of(files.begin(), files.end(), renamed);
     comm_.all_reduce(codes_, Reduce::max);
@@ -275,11 +278,11 @@ void Bundle::complete(bool later) {
     if (apart) note_apart(*apart);
     if (!report_to_.empty()) attempt_together(comm_, [&] { print_record(); });
     for (const Member& member : open_) {
-      Dataset& dataset = *member.dataset;
-      if (!dataset.waiting().any || dataset.is_handed_over()) continue;
+      StageMember& writes = *member.writes;
+      if (!writes.waiting().any || writes.is_handed_over()) continue;
       // What still waits is tried again, and its error is reported then.
-      const auto lost = attempt_to([&] { dataset.write_alone(); });
-      if (lost && !dataset.waiting().any) note_lost(member, *lost);
+      const auto lost = attempt_to([&] { writes.write_alone(); });
+      if (lost && !writes.waiting().any) note_lost(member, *lost);
     }
     end_closed();
   }
@@ -305,15 +308,15 @@ void Bundle::settle() {
   for (std::size_t f = 0; f < write->files().size(); ++f) {
     std::optional<Error> error = write->failure(f);
     if (!failed) hear(outcome.codes[f], error);
-    Dataset* const file = write->files()[f];
+    StageMember* const file = write->files()[f];
     if (!file->is_handed_over()) continue;
     file->failed();
     if (!error) error = failed;
     if (!error) error = error_of_others(outcome.codes[f]);
     for (const Member& member : open_)
-      if (member.dataset == file) note_lost(member, *error);
+      if (member.writes == file) note_lost(member, *error);
     for (Closed& closed : closed_)
-      if (closed.member.dataset == file && !closed.dropped) closed.failed = error;
+      if (closed.member.writes == file && !closed.dropped) closed.failed = error;
   }
   for (Closed& closed : closed_) {
     // A lost file is not made visible.
@@ -327,15 +330,15 @@ void Bundle::settle() {
 // Other ranks open files by name, so they get the current names from rank 0, which has the files
 // open.
 void Bundle::follow_renamed() {
-  const std::vector<Dataset*> files = waiting();
+  const std::vector<StageMember*> files = waiting();
   std::string places;
   if (comm_.is_root())
-    for (Dataset* file : files) places += file->place_now() + '\0';
+    for (StageMember* member : files) places += member->file().place_now() + '\0';
   comm_.broadcast(places);
   const char* place = places.c_str();
-  for (Dataset* file : files) {
-    file->moved(place);
-    place += file->path().size() + 1;
+  for (StageMember* member : files) {
+    member->moved(place);
+    place += member->path().size() + 1;
   }
 }
 
@@ -356,7 +359,7 @@ void Bundle::note_apart(const Error& why) {
   attempt_to([&] {
     add_why("not jointly: " + why.message());
     last_.apart.clear();
-    for (Dataset* member : waiting()) last_.apart.push_back(member->path());
+    for (const StageMember* member : waiting()) last_.apart.push_back(member->path());
   });
 }
 
@@ -377,43 +380,42 @@ void Bundle::print_record() {
 
 // Writes chunked members jointly if there are several.
 void Bundle::write_by_layout() {
-  std::vector<Dataset*> files;
+  std::vector<StageMember*> files;
   std::vector<bool> closed;
-  for (Dataset* file : waiting()) {
+  for (StageMember* file : waiting()) {
     if (options_.scheme == BundleScheme::off || !file->may_wait_for_layout()) continue;
     files.push_back(file);
   }
   if (files.size() < 2) return;
-  if (std::erase_if(files, [](const Dataset* file) { return file->has_weak_caches(); }) > 0)
+  if (std::erase_if(files, [](const StageMember* file) { return file->has_weak_caches(); }) > 0)
     note_why(Error(Errc::enotsupport, "caches of some node are weak"));
   closed.reserve(files.size());
-  for (Dataset* file : files) {
-    closed.push_back(std::any_of(closed_.begin(), closed_.end(), [&](const Closed& member) {
-      return member.dataset.get() == file;
-    }));
+  for (StageMember* file : files) {
+    closed.push_back(std::any_of(closed_.begin(), closed_.end(),
+                                 [&](const Closed& one) { return one.member.writes == file; }));
   }
   if (files.size() < 2) return;
-  const auto codes = Dataset::write_by_layout(comm_, files, closed, report_);
+  const auto codes = StageMember::write_by_layout(comm_, files, closed, report_);
   // If a file could not be made visible, its close tries again and reports the error.
   for (std::size_t f = 0; f < files.size(); ++f)
-    for (Closed& member : closed_)
-      member.written = member.written || (codes[f] == 0 && member.dataset.get() == files[f]);
+    for (Closed& closed : closed_)
+      closed.written = closed.written || (codes[f] == 0 && closed.member.writes == files[f]);
   attempt_to([&] {
     for (std::size_t f = 0; f < files.size(); ++f)
       if (codes[f] == 0) last_.encoded.push_back(files[f]->path());
   });
 }
 
-void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
-  std::vector<Dataset*> files;
-  for (Dataset* file : all) {
+void Bundle::write_jointly(std::span<StageMember* const> all, bool later) {
+  std::vector<StageMember*> files;
+  for (StageMember* file : all) {
     const bool joint =
         options_.scheme != BundleScheme::off && !overlapping_ && file->waiting_file() != nullptr;
     (joint ? files.push_back(file) : last_.apart.push_back(file->path()));
   }
   if (files.empty()) return;
   std::vector<std::unique_ptr<ExtentStream>> streams;
-  for (Dataset* file : files) {
+  for (StageMember* file : files) {
     streams.push_back(file->waiting_extents());
     if (!streams.back()) throw Error(Errc::enotsupport, file->path() + " has no extents");
   }
@@ -444,14 +446,14 @@ void Bundle::write_jointly(std::span<Dataset* const> all, bool later) {
 
 void Bundle::leave_under_way(std::unique_ptr<JointWrite> write) {
   for (std::size_t f = 0; f < write->files().size(); ++f) {
-    Dataset* const file = write->files()[f];
+    StageMember* const file = write->files()[f];
     file->handed_over(write->facts().numrecs[f]);
     for (Closed& closed : closed_)
-      closed.under_way = closed.under_way || closed.member.dataset == file;
+      closed.under_way = closed.under_way || closed.member.writes == file;
   }
   under_way_ = std::move(write);
   attempt_to([&] {
-    for (const Dataset* file : under_way_->files()) {
+    for (const StageMember* file : under_way_->files()) {
       last_.numbers.push_back(last_.numbers.size());
       last_.files.push_back(file->path());
     }
@@ -465,11 +467,11 @@ JointOutcome Bundle::finish(JointWrite& write) {
   latency_ = std::min(latency_, outcome.latency);
   for (std::size_t f = 0; f < outcome.codes.size(); ++f) {
     if (outcome.codes[f] != 0) continue;
-    Dataset* const file = write.files()[f];
+    StageMember* const file = write.files()[f];
     if (!file->is_handed_over()) file->handed_over(write.facts().numrecs[f]);
     file->published(write.facts().numrecs[f]);
     for (Closed& closed : closed_)
-      if (closed.member.dataset == file) closed.written = true;
+      if (closed.member.writes == file) closed.written = true;
   }
   return outcome;
 }
@@ -528,15 +530,15 @@ BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_nod
 
 // For files that are written, ranks have to agree only on errors.
 void Bundle::end_closed() {
-  const auto alone = [](const Closed& member) {
-    return member.written && !member.dropped && !member.under_way &&
-           member.dataset->may_close_alone();
+  const auto alone = [](const Closed& closed) {
+    return closed.written && !closed.dropped && !closed.under_way &&
+           closed.member.writes->may_close_alone();
   };
   codes_.assign(closed_.size(), 0);  // there is room
   for (std::size_t i = 0; i < closed_.size(); ++i) {
-    Closed& member = closed_[i];
-    if (alone(member)) keep_first(member.failed, member.dataset->close_alone());
-    codes_[i] = member.failed ? to_int(member.failed->code()) : 0;
+    Closed& closed = closed_[i];
+    if (alone(closed)) keep_first(closed.failed, closed.member.writes->close_alone());
+    codes_[i] = closed.failed ? to_int(closed.failed->code()) : 0;
   }
   const bool any = std::any_of(closed_.begin(), closed_.end(), alone);
   const bool known = any && !attempt_to([&] { comm_.all_reduce(codes_, Reduce::min); });
@@ -546,21 +548,24 @@ void Bundle::end_closed() {
     if (alone(closed_[i])) closed_[i].failed = std::move(error);
   }
   for (std::size_t i = 0; i < closed_.size(); ++i) {
-    Closed& member = closed_[i];
-    Dataset& dataset = *member.dataset;
-    if (member.under_way) continue;
-    if (member.dropped) {
-      attempt_to([&] { dataset.drop(false); });  // the name may be another file's by now
-      if (!member.failed) continue;
-    } else if (!alone(member)) {
-      dataset.forget_others();
-      keep_first(member.failed, attempt_to([&] { dataset.close(); }));
+    Closed& closed = closed_[i];
+    Dataset& dataset = *closed.dataset;
+    if (closed.under_way) continue;
+    if (closed.dropped) {
+      attempt_to([&] {
+        closed.member.writes->discard(false);  // the name may be another file's by now
+        dataset.abort();
+      });
+      if (!closed.failed) continue;
+    } else if (!alone(closed)) {
+      closed.member.writes->leave();
+      keep_first(closed.failed, attempt_to([&] { dataset.close(); }));
     }
-    outcomes_.emplace_back(member.member.path, member.failed ? to_int(member.failed->code()) : 0);
-    if (member.failed) note_lost(member.member, *member.failed);
-    member.dataset.reset();  // the next file's buffers may use this memory
+    outcomes_.emplace_back(closed.member.path, closed.failed ? to_int(closed.failed->code()) : 0);
+    if (closed.failed) note_lost(closed.member, *closed.failed);
+    closed.dataset.reset();  // the next file's buffers may use this memory
   }
-  std::erase_if(closed_, [](const Closed& member) { return !member.under_way; });
+  std::erase_if(closed_, [](const Closed& closed) { return !closed.under_way; });
 }
 
 void Bundle::tell() {
@@ -592,8 +597,8 @@ bool Bundle::Member::is(const std::string& name, FileNumber other) const {
 }
 
 void Bundle::Member::wait_until_made() {
-  if (!dataset->is_being_made()) return;
-  attempt_to([&] { file = forebay::number_of(dataset->wait_until_made()); });
+  if (!writes->file().is_being_made()) return;
+  attempt_to([&] { file = forebay::number_of(writes->file().wait_until_made()); });
 }
 
 // A file that a thread makes gets its number only then, so a file of the same name is waited for.
@@ -624,7 +629,7 @@ Bundle::Known Bundle::known_as(const std::string& path, bool look) {
   for (const Member& member : open_) {
     if (!member.is(name, file)) continue;
     known.open = member.number;
-    if (member.dataset->waiting().any) known.waiting = member.number;
+    if (member.writes->waiting().any) known.waiting = member.number;
   }
   if (known.waiting != 0) return known;
   for (const Closed& closed : closed_) {
@@ -638,7 +643,7 @@ Bundle::Known Bundle::known_as(const std::string& path, bool look) {
 bool Bundle::is_behind(std::int64_t number) const {
   return std::any_of(open_.begin(), open_.end(),
                      [&](const Member& member) {
-                       return member.number == number && member.dataset->waiting().any;
+                       return member.number == number && member.writes->waiting().any;
                      }) ||
          std::any_of(closed_.begin(), closed_.end(),
                      [&](const Closed& closed) { return closed.member.number == number; });

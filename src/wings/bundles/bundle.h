@@ -28,7 +28,8 @@
 #include "base/report.h"
 #include "bundles/plan/bundle_plan.h"
 #include "comm/comm.h"
-#include "dataset/dataset.h"
+#include "dataset/stage_member.h"
+#include "storage/file_identity.h"
 #include "storage/write_queue.h"
 
 namespace forebay {
@@ -46,6 +47,8 @@ struct BundleOptions {
 /// Returns what the keys `bundle_…` of a method say.
 BundleOptions bundle_options(const Method& method);
 
+/// The device and the inode of a file, which identify it under any name. Zeros: none.
+using FileNumber = std::pair<std::uint64_t, std::uint64_t>;
 FileNumber file_number(const std::string& path);
 
 /// Times of a file since the operation began: values were written from `begin` to `end`, and were
@@ -73,7 +76,7 @@ struct BundleRecord {
 class JointWrite;
 struct JointOutcome;
 
-class Bundle final : public WritesTogether {
+class Bundle final : public SharedStage {
  public:
   /// Collective. `id` differs from those of all other bundles, and is equal on all ranks.
   Bundle(Comm comm, std::string name, std::int64_t id, const BundleOptions& options);
@@ -91,7 +94,7 @@ class Bundle final : public WritesTogether {
   struct Joining {
     std::shared_ptr<const std::string> path;  // null: its writes cannot wait
     std::string report;
-    Dataset::Joining file;
+    StageMember::Joining file;
   };
   /// Local. Throws the errors of add().
   Joining prepare(Dataset& dataset);
@@ -159,6 +162,7 @@ class Bundle final : public WritesTogether {
  private:
   struct Member {
     Dataset* dataset;
+    StageMember* writes;                      // its own
     std::shared_ptr<const std::string> path;  // the path when it was added
     FileNumber file;
     std::int64_t number;  // the same on all ranks, from 1 on
@@ -183,9 +187,9 @@ class Bundle final : public WritesTogether {
   JointOutcome finish(JointWrite& write);
   void leave_under_way(std::unique_ptr<JointWrite> write);
   Member take_open(const Dataset* dataset);
-  std::vector<Dataset*> waiting() const;
+  std::vector<StageMember*> waiting() const;
   void write_by_layout();
-  void write_jointly(std::span<Dataset* const> files, bool later);
+  void write_jointly(std::span<StageMember* const> files, bool later);
   void note_time(double seconds, std::span<const std::int64_t> bytes);
   void end_closed();
   void print_record();

@@ -24,6 +24,7 @@
 #include "comm/backend.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
+#include "method/parts_testing.h"
 
 namespace forebay {
 namespace bundle_ranks_test {
@@ -593,9 +594,9 @@ TEST(BundleCreate, later_members_are_made_by_threads_and_are_the_same) {
     for (int f = 0; f < 40; ++f) {
       files.push_back(made_later(comm, new_path(std::to_string(f))));
       // More than a few are made at the same time.
-      EXPECT_EQ(comm.all_reduce(files.back().ds->is_being_made(), Reduce::min),
-                comm.all_reduce(files.back().ds->is_being_made(), Reduce::max));
-      if (f == 0) EXPECT_TRUE(files.back().ds->is_being_made());
+      EXPECT_EQ(comm.all_reduce(files.back().ds->as_member()->file().is_being_made(), Reduce::min),
+                comm.all_reduce(files.back().ds->as_member()->file().is_being_made(), Reduce::max));
+      if (f == 0) EXPECT_TRUE(files.back().ds->as_member()->file().is_being_made());
       EXPECT_TRUE(bundle.add(*files.back().ds));
     }
     for (Simple& file : files) file.define(), file.put(7), bundle.close(std::move(file.ds));
@@ -621,11 +622,11 @@ TEST(BundleCreate, a_file_that_is_only_opened_does_not_tell_how_a_folders_new_fi
     comm.barrier();
     const auto old = Dataset::open(comm, only_opened + "/old.nc", true, {});
     Simple made = made_later(comm, only_opened + "/new.nc");
-    EXPECT_FALSE(made.ds->is_being_made());
+    EXPECT_FALSE(made.ds->as_member()->file().is_being_made());
     made.ds->close();
     Simple next = made_later(comm, only_opened + "/next.nc");
-    EXPECT_TRUE(next.ds->is_being_made());
-    next.ds->finish_making();
+    EXPECT_TRUE(next.ds->as_member()->file().is_being_made());
+    next.ds->as_member()->file().finish_making();
     next.ds->close();
     old->close();
   });
@@ -639,7 +640,7 @@ TEST(BundleCreate, what_fails_later_is_told_by_the_close_that_completes_the_bund
       comm.barrier();
       Bundle bundle = bundle_of(comm, closed ? 2 : 1);
       Simple lost = made_later(comm, folder() + "/made/lost.nc");
-      EXPECT_TRUE(lost.ds->is_being_made());
+      EXPECT_TRUE(lost.ds->as_member()->file().is_being_made());
       Simple good(comm, path_of("good", 0));
       EXPECT_TRUE(bundle.add(*lost.ds));
       EXPECT_TRUE(bundle.add(*good.ds));
@@ -681,9 +682,9 @@ TEST(BundleCreate, whatever_needs_a_file_waits_until_it_is_made) {
       a.define();
       a.put(7);
       chunked.define(true);  // its definitions do not wait
-      EXPECT_FALSE(chunked.ds->is_being_made());
+      EXPECT_FALSE(chunked.ds->as_member()->file().is_being_made());
       needs[need](a);
-      for (Simple* one : {&a, &open}) EXPECT_FALSE(one->ds->is_being_made());
+      for (Simple* one : {&a, &open}) EXPECT_FALSE(one->ds->as_member()->file().is_being_made());
       open.define();
       open.put(8);
       for (Simple* one : {&a, &chunked, &open}) bundle.close(std::move(one->ds));
@@ -700,11 +701,12 @@ TEST(BundleCreate, aborted_members_are_gone) {
     Bundle bundle = bundle_of(comm);
     for (const bool defined : {true, false}) {
       Simple a = made_later(comm, new_path("a"));
-      EXPECT_TRUE(a.ds->is_being_made());
+      EXPECT_TRUE(a.ds->as_member()->file().is_being_made());
       EXPECT_TRUE(bundle.add(*a.ds));
       if (defined) a.define();
       bundle.remove(*a.ds);
-      EXPECT_NO_THROW(a.ds->drop(true));
+      a.ds->as_member()->discard(true);
+      EXPECT_NO_THROW(a.ds->abort());
       comm.barrier();
       EXPECT_FALSE(std::filesystem::exists(new_path("a")));
       comm.barrier();
@@ -718,11 +720,11 @@ TEST(BundleCreate, a_file_that_is_there_already_is_made_at_once) {
     Simple there(comm, new_path("a"));
     there.ds->close();
     Simple again = made_later(comm, new_path("a"));
-    EXPECT_FALSE(again.ds->is_being_made());
+    EXPECT_FALSE(again.ds->as_member()->file().is_being_made());
     again.ds->close();
     const HintMap hints{{"bundle_create", "later"}};
     const auto at_once = Dataset::create(comm, new_path("b"), 5, false, hints);
-    EXPECT_FALSE(at_once->is_being_made());
+    EXPECT_FALSE(at_once->as_member()->file().is_being_made());
     at_once->close();
   });
 }
@@ -832,7 +834,7 @@ TEST(AsyncBundles, an_open_member_waits_for_the_thread) {
       open.put(7);
       write_steps(comm, bundle, 24, 25);
       EXPECT_TRUE(bundle.is_under_way());
-      EXPECT_TRUE(open.ds->waiting().any);
+      EXPECT_TRUE(open.ds->as_member()->waiting().any);
       need(open);
       EXPECT_FALSE(bundle.is_under_way());
       expect_steps(comm, 24, 25);
@@ -916,13 +918,13 @@ TEST(AsyncBundles, records_that_an_open_member_gets_meanwhile_count) {
         open.define();
         open.put(0, 7);
         write_steps(comm, bundle, 30, 31);
-        EXPECT_TRUE(open.ds->is_handed_over());
+        EXPECT_TRUE(open.ds->as_member()->is_handed_over());
         open.put(1, 8);
         if (joint) {
           bundle.close(std::move(open.ds));
           bundle.complete();
         } else {
-          const auto wait = attempt_to([&] { open.ds->write_alone(); });
+          const auto wait = attempt_to([&] { open.ds->as_member()->write_alone(); });
           bundle.complete();
           open.ds->sync_numrecs();
           bundle.close(std::move(open.ds));
@@ -947,9 +949,9 @@ TEST(AsyncBundles, a_record_is_filled_behind_what_a_thread_writes) {
     open.define();
     open.put(0, 7);
     write_steps(comm, bundle, 31, 32);
-    EXPECT_TRUE(open.ds->is_handed_over());
+    EXPECT_TRUE(open.ds->as_member()->is_handed_over());
     open.ds->fill_record(open.var, 0);
-    EXPECT_FALSE(open.ds->is_handed_over());
+    EXPECT_FALSE(open.ds->as_member()->is_handed_over());
     EXPECT_EQ(open.get(0), -2147483647);
     bundle.close(std::move(open.ds));
     bundle.complete();
@@ -1047,7 +1049,8 @@ TEST(Bundles, a_file_is_a_member_once) {
 TEST(Bundles, a_file_whose_writes_a_stage_keeps_is_left_out) {
   run_as_threads(2, [&](const Comm& comm) {
     Bundle bundle = bundle_of(comm);
-    for (const char* stage : {"burst", "async"}) {
+    for (const std::string stage : {"burst", "async"}) {
+      if (!is_built("stage=" + stage)) continue;
       Simple a(comm, path_of("a", 3), {{"stage", stage}, {"nc_burst_buf_dirname", folder()}});
       EXPECT_FALSE(bundle.add(*a.ds)) << stage;
       a.define();
@@ -1168,7 +1171,8 @@ TEST(Bundles, a_dropped_member_is_not_written) {
       comm.barrier();
       std::filesystem::remove(path_of("a", 5));
       bundle.remove(*c.ds);
-      c.ds->drop(true);
+      c.ds->as_member()->discard(true);
+      c.ds->abort();
       EXPECT_FALSE(std::filesystem::exists(path_of("c", 5)));
       bundle.complete();
       bundle.tell();
@@ -1482,7 +1486,7 @@ TEST(Bundles, a_member_in_chunks_that_fails_leaves_the_others_whole) {
       one.define();
       one.put(f + 1);
       // As if the path led to another file on the other ranks' nodes.
-      if (f == bad) one.ds->made({1, 1, 1, 1, 1});
+      if (f == bad) one.ds->as_member()->file().made({1, 1, 1, 1, 1});
       const auto failed = attempt_to([&] { bundle.close(std::move(one.ds)); });
       if (failed) told = failed->message();
     }

@@ -36,7 +36,7 @@ Rank owner_of(const BundlePlan& plan, const BundleWindows& windows, Count positi
   return plan.owner(file, window, windows.count_of(file));
 }
 
-Count window_size(const JointFacts& facts, std::span<Dataset* const> files, const Comm& comm,
+Count window_size(const JointFacts& facts, std::span<StageMember* const> files, const Comm& comm,
                   const BundleOptions& options, bool bulk) {
   OperationTotal total;
   for (const BundleWindows::Range& range : facts.ranges)
@@ -46,7 +46,7 @@ Count window_size(const JointFacts& facts, std::span<Dataset* const> files, cons
   chosen.bulk = bulk;
   chosen.buffer_limit = options.buffer_limit;
   chosen.window_size = options.window_size;
-  for (const Dataset* file : files)
+  for (const StageMember* file : files)
     chosen.striping_unit = std::max(chosen.striping_unit, file->method().striping_unit);
   const Topology& topology = Topology::of(comm, options.ranks_per_node);
   return window_size_for(total, {comm.size(), topology.nodes(), true}, chosen, 0);
@@ -75,7 +75,7 @@ void each_at_once(std::span<const std::size_t> files, bool slow, F&& f) {
 
 }  // namespace
 
-JointFacts agree_on_facts(const Comm& comm, std::span<Dataset* const> files,
+JointFacts agree_on_facts(const Comm& comm, std::span<StageMember* const> files,
                           std::span<const std::unique_ptr<ExtentStream>> streams) {
   constexpr std::size_t maxima = 3;
   std::vector<std::int64_t> most(files.size() * maxima + 1), sums(files.size() + 1);
@@ -104,7 +104,7 @@ JointFacts agree_on_facts(const Comm& comm, std::span<Dataset* const> files,
   return facts;
 }
 
-JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
+JointWrite::JointWrite(const Comm& comm, std::vector<StageMember*> files,
                        std::vector<std::unique_ptr<ExtentStream>> streams, JointFacts facts,
                        BundlePlan plan, const BundleOptions& options, std::int64_t latency,
                        WriteQueue* queue, Report& report)
@@ -118,7 +118,7 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
   slow_ = unknown || is_slow(latency);
   const bool bulk = slow_ || facts_.several;
   std::vector<ByteFile*> bytes_of;
-  for (Dataset* file : files_) bytes_of.push_back(file->waiting_file());
+  for (StageMember* file : files_) bytes_of.push_back(file->waiting_file());
 
   windows_ = std::make_unique<BundleWindows>(facts_.ranges,
                                              window_size(facts_, files_, comm, options, bulk));
@@ -134,7 +134,7 @@ JointWrite::JointWrite(const Comm& comm, std::vector<Dataset*> files,
   to.bulk = bulk;
   to.buffer_limit = options.buffer_limit;
   to.hole_threshold = std::numeric_limits<Count>::max();
-  for (const Dataset* file : files_)
+  for (const StageMember* file : files_)
     to.hole_threshold = std::min(to.hole_threshold, file->method().hole_threshold);
   to.ranks_per_node = options.ranks_per_node;
   to.planned = &planned;

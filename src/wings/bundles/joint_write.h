@@ -10,7 +10,7 @@
 
 #include "bundles/plan/bundle_plan.h"
 #include "comm/comm.h"
-#include "dataset/dataset.h"
+#include "dataset/stage_member.h"
 #include "plan/bundle_windows.h"
 #include "storage/write_queue.h"
 #include "transport/merged_files.h"
@@ -38,7 +38,7 @@ struct JointOutcome {
 };
 
 /// Collective. Throws on all ranks or on none.
-JointFacts agree_on_facts(const Comm& comm, std::span<Dataset* const> files,
+JointFacts agree_on_facts(const Comm& comm, std::span<StageMember* const> files,
                           std::span<const std::unique_ptr<ExtentStream>> streams);
 
 /// One operation in two steps: values go to their files or to a queue; then they are made visible.
@@ -46,14 +46,14 @@ class JointWrite {
  public:
   /// Collective. `latency` is the known latency of a write (ByteFile::least_latency). Values go to
   /// `queue`, which must outlive this object; null: to the files. Throws on all ranks or on none.
-  JointWrite(const Comm& comm, std::vector<Dataset*> files,
+  JointWrite(const Comm& comm, std::vector<StageMember*> files,
              std::vector<std::unique_ptr<ExtentStream>> streams, JointFacts facts, BundlePlan plan,
              const BundleOptions& options, std::int64_t latency, WriteQueue* queue, Report& report);
   ~JointWrite() = default;  ///< drops what waits in the queue
   JointWrite(const JointWrite&) = delete;
   JointWrite& operator=(const JointWrite&) = delete;
 
-  std::span<Dataset* const> files() const { return files_; }
+  std::span<StageMember* const> files() const { return files_; }
   const JointFacts& facts() const { return facts_; }
   /// Returns, the same on all ranks, whether ranks wrote the same bytes of a file.
   bool overlapped() const { return overlapped_; }
@@ -67,7 +67,7 @@ class JointWrite {
 
  private:
   Comm comm_;
-  std::vector<Dataset*> files_;
+  std::vector<StageMember*> files_;
   JointFacts facts_;
   BundlePlan plan_;
   std::chrono::steady_clock::time_point began_;

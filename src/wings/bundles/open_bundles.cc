@@ -91,10 +91,16 @@ Entry& entry_of(int id) {
   return found->second;
 }
 
+/// Returns the stage that the file shares with others, or null.
+SharedStage* stage_of(const Dataset& dataset) {
+  const StageMember* const member = dataset.as_member();
+  return member ? member->stage() : nullptr;
+}
+
 Bundle* bundle_of(const Dataset& dataset) {
-  auto* others = dataset.others();
+  const SharedStage* const stage = stage_of(dataset);
   for (auto& [number, entry] : entries())
-    if (entry.bundle.get() == others) return entry.bundle.get();
+    if (entry.bundle.get() == stage) return entry.bundle.get();
   return nullptr;
 }
 
@@ -184,7 +190,7 @@ class BundleEntrance::Intent {
       facts_ = {1, !is_alike(bundle->comm(), comm), bundle->id(), -bundle->id(), 0, least, least};
     look(dataset.path(), comm.is_root());
     // A second collective step per file would take a tenth of a step of many small files.
-    if (bundle == nullptr || dataset.others() != nullptr) return facts_;
+    if (bundle == nullptr || is_bundled(dataset)) return facts_;
     joining = bundle->prepare(dataset);
     facts_[7] = joining.file.weak;
     return facts_;
@@ -239,10 +245,11 @@ template <typename F>
 void end_file(const Dataset& dataset, F&& end) {
   bool apart = false;
   Entry* noted = nullptr;
+  const SharedStage* const stage = stage_of(dataset);
   for (auto& [number, entry] : entries()) {
     const bool here = std::erase(entry.apart, &dataset) > 0;
     apart = apart || here;
-    if (here || entry.bundle.get() == dataset.others()) noted = &entry;
+    if (here || (stage && entry.bundle.get() == stage)) noted = &entry;
   }
   // Other ranks are in the same call: nothing may fail before `end`, or in place of it.
   std::string path;
@@ -278,19 +285,19 @@ OpeningFacts look_before_opening(bool is_root, const char* path, int mode, bool 
   return found;
 }
 
-int meet_before_opening(const Comm& comm, const char* path, int mode, bool makes) {
+void meet_before_opening(const Comm& comm, const char* path, int mode, bool makes) {
   OpeningFacts facts = look_before_opening(comm.is_root(), path, mode, makes);
   comm.all_reduce(facts, Reduce::max);
-  return agree_before_opening(comm, path, facts);
+  agree_before_opening(comm, path, facts);
 }
 
-int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts& found) {
+AgreedOpening agree_before_opening(const Comm& comm, const char* path, const OpeningFacts& found) {
   const int root_mode = static_cast<int>(found[4]);
   if (found[3] != 0)
     throw Error(Errc::einval,
                 std::string(path ? path : "a file") + " is in a bundle already, and open",
                 "close it before it is created anew");
-  if (found[1] == 0 && found[2] == 0) return root_mode;
+  if (found[1] == 0 && found[2] == 0) return {root_mode, false};
   const auto here = std::find_if(entries().begin(), entries().end(), [&](const auto& one) {
     return one.second.bundle->id() == found[0] && is_alike(one.second.bundle->comm(), comm);
   });
@@ -309,9 +316,12 @@ int agree_before_opening(const Comm& comm, const char* path, const OpeningFacts&
   // A dropped file is not opened under that name any more.
   if (facts[1] == 0 || bundle.is_under_way()) bundle.complete();
   comm.meet();
-  return root_mode;
+  return {root_mode, true};
 }
 
+namespace {
+
+/// Collective, after agree_before_opening().
 void follow_member(Dataset& dataset, const OpeningFacts& found) {
   if (found[5] == 0) return;
   struct Following {
@@ -350,21 +360,11 @@ void follow_member(Dataset& dataset, const OpeningFacts& found) {
   }
   if (facts[0] != 0) return;
   following->member = facts[1];
-  dataset.follow(std::move(catch_up));
+  dataset.before_operations(std::move(catch_up));
 }
-
-namespace {
 
 bool may_join(const Dataset& dataset) {
   return dataset.method().passed_on.contains("bundle") && dataset.writable();
-}
-
-/// Collective. Makes a file that joins no bundle.
-void make_at_once(Dataset& dataset) {
-  const auto failed = attempt_to([&] { dataset.finish_making(); });
-  if (!failed) return;
-  attempt_to([&] { dataset.abort(); });
-  throw *failed;
 }
 
 }  // namespace
@@ -377,16 +377,21 @@ std::span<std::int64_t> BundleEntrance::say(Dataset& dataset) {
   return meant_->say_by_name(dataset.comm(), dataset);
 }
 
+void BundleEntrance::join(Dataset& dataset, const OpeningFacts& found) {
+  follow_member(dataset, found);
+  join(dataset);
+}
+
 // After the collective step only code runs that needs no memory, or reports its lack.
 void BundleEntrance::join(Dataset& dataset) {
-  if (!may_join(dataset)) return make_at_once(dataset);
+  if (!may_join(dataset)) return Entrance::join(dataset, {});
   Intent& meant = *meant_;
   const Comm& comm = dataset.comm();
   if (!meant.said) meant.agree(comm, [&] { meant.say_by_name(comm, dataset); });
   // A sentence for which there is no memory is left out of the report.
   const auto leave_out = [&](auto&& why) {
     attempt_to([&] { dataset.remark("bundle " + meant.name + ": left out, as " + why()); });
-    make_at_once(dataset);
+    Entrance::join(dataset, {});
   };
   if (meant.is_open_twice())
     return leave_out([] { return std::string("the file is open in a bundle already"); });
@@ -411,9 +416,12 @@ void abort_file(std::unique_ptr<Dataset> dataset) {
     if (bundle == nullptr) return dataset->abort();
     if (bundle->is_under_way()) attempt_to([&] { bundle->complete(); });
     bundle->remove(*dataset);
-    dataset->drop(true);
+    dataset->as_member()->discard(true);
+    dataset->abort();
   });
 }
+
+bool is_bundled(const Dataset& dataset) { return stage_of(dataset) != nullptr; }
 
 bool any_bundles() { return how_many > 0; }
 
@@ -504,7 +512,7 @@ void add_to_bundle(int number, Dataset& ds) {
   entry.note_outcomes();
   if (!meant.add(ds)) {
     entry.apart.push_back(&ds);
-    ds.finish_making();
+    if (ds.as_member()) ds.as_member()->file().finish_making();
   }
   entry.note(ds.path(), 0);  // a file of that name may have been aborted before
   entry.added.push_back({ds.path(), std::nullopt, false});
@@ -581,5 +589,13 @@ std::string close_bundle(int number,
 std::string bundle_plan(int number) { return entry_of(number).bundle->plan_json(); }
 
 std::size_t added_to_bundle(int number) { return entry_of(number).added.size(); }
+
+extern const SharingEntry bundle_sharing{
+    look_before_opening,
+    agree_before_opening,
+    []() -> std::unique_ptr<Entrance> { return std::make_unique<BundleEntrance>(); },
+    close_file,
+    abort_file,
+    delete_waiting};
 
 }  // namespace forebay

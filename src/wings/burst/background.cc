@@ -71,6 +71,7 @@ void BurstStage::work_once(Lock& lock) {
     thread_failed_ = true;
   } else {
     ++behind_;
+    unsynced_ = true;
     sealed_.clear();
   }
   idle_.notify_all();

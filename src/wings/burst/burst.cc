@@ -210,6 +210,16 @@ void BurstStage::flush(bool collective) {
   flush_alone();
 }
 
+// A power failure may undo what no device has stored. Entries that came back would be replayed over
+// later writes. A log that was lost is skipped by its epoch.
+void BurstStage::synced() {
+  const Lock lock = quiet();
+  if (!unsynced_) return;
+  if (writer_) writer_->sync();
+  host_.sync_epoch();
+  unsynced_ = false;
+}
+
 staging::ReadData BurstStage::reader() {
   return [this](const staging::WriteFacts& write, std::span<std::byte> into) {
     writer_->read(write, into);
@@ -243,10 +253,9 @@ void BurstStage::refuse_lost(const FlushResult& result) const {
 void BurstStage::flush_together() {
   const Lock lock = quiet();
   together(comm_, [&] {
-    if (comm_.all_reduce(std::int64_t{!nothing_staged()}, Reduce::max) == 0) {
-      if (blocked_ || undropped_) drop_all(writer_->state().least_records, false);
-      return layout_->flush();
-    }
+    // The end of an epoch also keeps a log from being replayed that could not be emptied.
+    const std::int64_t mine = !nothing_staged() || undropped_ || blocked_;
+    if (comm_.all_reduce(mine, Reduce::max) == 0) return layout_->flush();
     host_.before_flush();
     const FlushResult result =
         burst::flush_together(comm_, sources(), *layout_, options_.flush, report_);
@@ -289,6 +298,7 @@ void BurstStage::drop_all(Count least_records, bool epoch_over) {
   current_.clear();
   current_pieces_ = 0;
   thread_failed_ = false;
+  unsynced_ = true;
   if (!writer_) return;
   bool removed = false;
   const auto error = attempt_to([&] {

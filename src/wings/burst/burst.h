@@ -49,6 +49,8 @@ class Host {
   virtual void after_flush() = 0;
   /// Collective. Staged writes of epochs before `epoch` are never replayed from now on.
   virtual void epoch_begins(std::uint64_t epoch) = 0;
+  /// Local. What this rank recorded in epoch_begins() is on its device when it returns.
+  virtual void sync_epoch() = 0;
   virtual std::uint64_t fingerprint() const = 0;  ///< of the definitions
   /// Local. Null if the layout cannot write from another thread.
   virtual std::unique_ptr<Aside> aside() = 0;

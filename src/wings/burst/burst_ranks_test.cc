@@ -14,6 +14,7 @@
 #include "base/failing_memory_testing.h"
 #include "base/memory_file_testing.h"
 #include "burst/burst.h"
+#include "burst/log/log_testing.h"
 #include "comm/agree.h"
 #include "comm/thread_ranks.h"
 
@@ -72,6 +73,12 @@ class ArrayLayout : public Layout {
   bool slow_ = false;
 };
 
+class AloneLayout : public ArrayLayout {
+ public:
+  using ArrayLayout::ArrayLayout;
+  bool writes_alone() const override { return true; }
+};
+
 class CountingHost : public Host {
  public:
   CountingHost(World& world, bool root) : world_(world), root_(root) {}
@@ -95,6 +102,7 @@ class CountingHost : public Host {
   void before_flush() override { tell("before"); }
   void after_flush() override { tell("after"); }
   void epoch_begins(std::uint64_t epoch) override { tell("epoch " + std::to_string(epoch)); }
+  void sync_epoch() override { tell("stored"); }
   std::uint64_t fingerprint() const override { return 7; }
   std::unique_ptr<Aside> aside() override { return nullptr; }
 
@@ -264,6 +272,71 @@ TEST_F(BurstRanks, a_full_log_is_flushed_and_order_is_kept) {
     EXPECT_GE(report[Counter::flushes], rounds);
     stage->close(false);
   });
+}
+
+// Otherwise a recovery would replay it over what is written from then on.
+TEST_F(BurstRanks, a_log_that_cannot_be_emptied_ends_with_the_next_collective_flush) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Report report;
+    AloneLayout layout(world_);
+    const auto stage = make(comm, layout, report);
+    stage_round(comm, *stage, 0);
+    if (comm.rank() == 1) {
+      {
+        const std::lock_guard lock(world_.mutex);
+        world_.disks.at("log.1.records")->room = 0;
+      }
+      std::vector<std::int32_t> values(length);
+      std::vector<Request> requests;
+      requests.push_back(access(values, own, true));
+      const StageNeeds needs = stage->offer(requests, {});
+      EXPECT_TRUE(attempt_to([&] { stage->submit(requests, true, false, needs); }));
+    } else {
+      stage->flush(false);
+    }
+    comm.barrier();
+    if (comm.is_root()) EXPECT_EQ(std::ssize(world_.told), 1);
+    expect_own(comm, *stage);
+    stage->flush(true);
+    if (comm.is_root()) EXPECT_EQ(world_.told.back(), "epoch 1");
+    if (comm.rank() == 1) {
+      const std::lock_guard lock(world_.mutex);
+      EXPECT_FALSE(world_.disks.contains("log.1.records"));
+    }
+    stage->close(false);
+  });
+}
+
+// The devices of the logs store what is staged, and nothing that follows unless they are told to.
+TEST_F(BurstRanks, after_a_sync_no_power_failure_brings_staged_writes_back) {
+  for (const bool alone : {false, true}) {
+    world_.told.clear();
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      AloneLayout layout(world_);
+      const auto stage = make(comm, layout, report);
+      stage_round(comm, *stage, 0);
+      staging::TestLog log;
+      {
+        const std::lock_guard lock(world_.mutex);
+        log.records = world_.disks.at(options_.log_stem(comm.rank()) + ".records");
+        log.data = world_.disks.at(options_.log_stem(comm.rank()) + ".data");
+      }
+      for (const auto& disk : {log.records, log.data}) disk->stored = disk->bytes;
+      stage->flush(!alone);
+      stage->synced();
+      const staging::TestLog left = log.copy();
+      for (const auto& disk : {left.records, left.data}) disk->bytes = disk->stored;
+      EXPECT_TRUE(staging::walk(left).ids.empty()) << comm.rank();
+      EXPECT_EQ(left.reader()->state().epoch, alone ? 0U : 1U) << comm.rank();
+      stage->synced();  // nothing was dropped since
+      stage->close(false);
+    });
+    const std::vector<std::string> alone_told{"begin", "stored", "closing 0", "end"};
+    const std::vector<std::string> together_told{"begin",  "before",    "after", "epoch 1",
+                                                 "stored", "closing 1", "end"};
+    EXPECT_EQ(world_.told, alone ? alone_told : together_told);
+  }
 }
 
 // One rank's part cannot be written: all ranks throw, keep their staged writes, and flush again.

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "burst/burst.h"
-#include "burst/log/writer.h"
+#include "burst/log/staging_writer.h"
 #include "burst/recorder.h"
 #include "burst/staged_reads.h"
 #include "comm/topology.h"
@@ -27,6 +27,7 @@ class BurstStage : public Stage {
   void submit(std::span<Request> requests, bool write, bool collective,
               const StageNeeds& needs) override;
   void flush(bool collective) override;
+  void synced() override;
   void end_alone() override {}
   bool holds_writes() const override { return true; }
   void use(Layout& layout) override;
@@ -83,6 +84,7 @@ class BurstStage : public Stage {
   bool recorded_ = true;           // the writes of the last offer() are in the log
   bool blocked_ = false;           // nothing may be appended until the log is dropped
   bool undropped_ = false;         // dropping the log failed, although its entries are in the file
+  bool unsynced_ = false;          // the log's device may still have entries that were dropped
   std::optional<Error> refused_;   // why the last offer() was not recorded
   std::string lost_log_;           // why there is no log anymore
 

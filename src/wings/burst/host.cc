@@ -5,11 +5,10 @@
 #include "base/random_number.h"
 #include "burst/burst.h"
 #include "burst/fingerprint.h"
-#include "burst/recovery/recovery.h"
-#include "burst/staging_control.h"
-#include "burst/staging_files.h"
 #include "comm/agree.h"
 #include "storage/file.h"
+#include "store/journal_files.h"
+#include "store/staging_control.h"
 
 namespace forebay::burst {
 namespace {
@@ -64,6 +63,10 @@ class LogHost : public Host {
     by_root(site_.comm, [&] { control_->set_flushed(epoch); });
   }
 
+  void sync_epoch() override {
+    if (control_) control_->sync();
+  }
+
   std::uint64_t fingerprint() const override { return schema_fingerprint(site_.schema); }
   std::unique_ptr<Aside> aside() override { return site_.host.aside(); }
 
@@ -113,7 +116,6 @@ std::unique_ptr<Stage> make(const StageSite& site) {
 }
 
 constexpr std::string_view orders[] = {"two-level", "replay", "flatten"};
-constexpr std::string_view recoveries[] = {"refuse", "auto", "ignore"};
 
 /// The front ends whose writes can be staged in logs.
 constexpr FrontEnds staged = written_as_netcdf | FrontEnd::groups;
@@ -169,12 +171,6 @@ constexpr KeySpec keys[] = {
              place_in<&Method::burst_order>, orders)
         .honoured_by(written_as_netcdf)
         .with("stage=burst"),
-    word_key({"recover", "refuse|auto|ignore", "refuse",
-              "What opening a file does when a job that ended has left writes of it in staging "
-              "logs: fail and say so, replay them, or open the file as it is.",
-              "engine"},
-             place_in<&Method::recover>, recoveries)
-        .honoured_by(netcdf_files | FrontEnd::groups),
     stage_choice(),
     directory_key(),
     pnetcdf_switch("nc_burst_buf_overwrite", "enable",
@@ -211,7 +207,6 @@ extern const StageEntry burst_stage{{"burst",
                                     true,
                                     true,
                                     false,
-                                    false,
-                                    Leftovers{has_leftover_logs, meet_leftover_logs}};
+                                    false};
 
 }  // namespace forebay

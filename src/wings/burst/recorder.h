@@ -13,8 +13,8 @@
 #include "array/request.h"
 #include "array/schema.h"
 #include "base/error.h"
+#include "burst/log/staging_writer.h"
 #include "burst/log/table.h"
-#include "burst/log/writer.h"
 
 namespace forebay::burst {
 

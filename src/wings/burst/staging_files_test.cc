@@ -1,7 +1,6 @@
 // Names of logs, and the list of those in a directory.
-#include "burst/staging_files.h"
-
 #include "burst/recovery/recovery_testing.h"
+#include "store/journal_files.h"
 
 namespace forebay {
 namespace staging_files_test {
@@ -41,7 +40,7 @@ using LogFilesTest = RecoveryTest;
 TEST_F(LogFilesTest, logs_are_grouped_by_session_and_rank) {
   leave_two_ranks();
   for (Rank r = 0; r < 3; ++r) {
-    staging::Header shared = header(r, 3);
+    journal::Header shared = header(r, 3);
     shared.session = id + 1;
     shared.share.part = r;
     shared.share.parts = 3;
@@ -91,7 +90,7 @@ TEST_F(LogFilesTest, damaged_newer_state_is_not_taken_for_an_old_one) {
   {
     auto log = writer(header(0, 1), state());
     stage_usual(*log, 0, 1);
-    staging::State next = state(1);
+    journal::State next = state(1);
     log->drop(log->mark(), next);
   }
   const auto certain = [&] {
@@ -101,7 +100,7 @@ TEST_F(LogFilesTest, damaged_newer_state_is_not_taken_for_an_old_one) {
   EXPECT_TRUE(certain());
   std::string bytes = load(records_path(stem(0)));
   const auto reader = open_log(stem(0), 0, report_);
-  const auto newest = static_cast<std::size_t>(staging::slot_of(reader->state().serial));
+  const auto newest = static_cast<std::size_t>(journal::slot_of(reader->state().serial));
   for (const std::size_t at :
        {newest + 16, newest + static_cast<std::size_t>(store::slot_bytes) - 1}) {
     std::string damaged = bytes;

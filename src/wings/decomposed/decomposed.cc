@@ -316,13 +316,14 @@ void DecomposedLayout::append(const std::function<std::span<Request>()>& request
 // Either all groups have the writes in their files or queues, or no rank refers to them.
 void DecomposedLayout::append_uncommitted(std::span<Request> requests) {
   std::optional<DataFileWriter::Mark> mark;
+  std::uint64_t epoch = 0;
   const auto failed = attempt_to([&] {
     overrule();
+    epoch = next_epoch();
     append([&] { return requests; }, &mark);
   });
   staged_.clear();  // it was copied
   order_ = 0;
-  const std::uint64_t epoch = ++epoch_;
   const auto outcome = attempt_to([&] { agree_on_error(comm_, failed); });
   if (!outcome) {
     if (mark) group_->writer->date(*mark, epoch);
@@ -337,13 +338,14 @@ void DecomposedLayout::append_uncommitted(std::span<Request> requests) {
 // The state is written after everything that it makes valid, and after the collective step in which
 // all ranks confirm that this is in their files. Until then the last commit's data is unchanged.
 void DecomposedLayout::commit(const std::function<void()>& append) {
+  std::uint64_t epoch = 0;
   auto failed = attempt_to([&] {
     overrule();
+    epoch = next_epoch();
     append();
   });
   // Needed after a failure too: other ranks' threads may still write to space that is freed below.
   if (writes_later()) keep_first(failed, attempt_to([&] { site_.later->drain(); }));
-  const std::uint64_t epoch = ++epoch_;
   std::array<std::int64_t, 4> change{};  // of the sums over the roots
   keep_first(failed, attempt_to([&] {
                if (failed) return;
@@ -403,7 +405,7 @@ void DecomposedLayout::write_state(const State& next) {
 void DecomposedLayout::overrule() {
   if (!in_doubt_) return;
   State same = state_;
-  same.epoch = ++epoch_;
+  same.epoch = next_epoch();
   write_state(same);
   in_doubt_ = false;
 }

@@ -138,6 +138,7 @@ class DecomposedLayout : public ApartPart {
   void commit(const std::function<void()>& append);
   void write_state(const State& next);  // collective
   void overrule();                      // collective
+  std::uint64_t next_epoch() { return epoch_ = store::next_number(epoch_); }
   void compact(bool mine);  // collective; `mine`: this rank leads a group with a sparse file
   void invert();            // collective
   void read(std::span<Request> requests, bool collective);

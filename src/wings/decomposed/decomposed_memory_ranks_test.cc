@@ -17,7 +17,7 @@
 #include "base/attempt.h"
 #include "base/failing_memory_testing.h"
 #include "comm/thread_ranks.h"
-#include "dataset/dataset.h"
+#include "dataset/decompositions.h"
 #include "decomposed/data_file.h"
 
 #ifdef FOREBAY_FAILING_MEMORY
@@ -155,7 +155,7 @@ class Program {
     bool all = here([&] {
       time_ = ds_->def_dim("time", 0);
       x_ = ds_->def_dim("x", ranks * width);
-      ds_->def_decomposition(ds_->make_decomposition(std::array{x_}, {1, &starts, &counts}));
+      ds_->def_decomposition(make_decomposition(*ds_, std::array{x_}, {1, &starts, &counts}));
       ds_->def_var_by("mapped", Type::int32, std::array{time_}, 0);
       ds_->def_var("plain", Type::int32, std::array{time_, x_});
       if (case_.classic) ds_->def_var("classic", Type::int32, std::array{time_});

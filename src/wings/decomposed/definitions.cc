@@ -16,6 +16,7 @@
 #include "comm/agree.h"
 #include "comm/topology.h"
 #include "decomposed/decomposed.h"
+#include "decomposed/file_maps.h"
 #include "decomposed/format/decomposed_schema.h"
 #include "layout/anchors.h"
 #include "layout/codec_choice.h"
@@ -505,6 +506,7 @@ extern const LayoutEntry decomposed_layout{
      .instead = "layout=decomposed says it",
      .has_beside = decomposed::has_data_files,
      .remove_beside = decomposed::remove_own_data_files,
-     .set_codec = decomposed::set_codec}};
+     .set_codec = decomposed::set_codec,
+     .open_reader = decomposed::open_maps}};
 
 }  // namespace forebay

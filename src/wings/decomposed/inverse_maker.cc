@@ -9,12 +9,12 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/number_bytes.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
 #include "comm/message_bytes.h"
 #include "decomposed/format/inverse_map.h"
 #include "decomposed/pieces.h"
-#include "format/number_bytes.h"
 #include "layout/packed_pattern.h"
 
 namespace forebay::decomposed {

@@ -213,7 +213,7 @@ void Replay::add_unwritten(Cover& cover, std::span<const Run> runs) {
   const auto close = [&] {
     if (elements == 0) return;
     cover.unwritten.push_back(
-        add_stretch({{ReplayPart::no_file, 0},
+        add_stretch({{SlabPart::no_file, 0},
                      0,
                      elements,
                      std::make_shared<const std::vector<Run>>(std::exchange(open, {}))}));
@@ -233,12 +233,12 @@ void Replay::add_unwritten(Cover& cover, std::span<const Run> runs) {
 
 // -- the parts of a variable
 
-std::optional<std::vector<ReplayPart>> Replay::parts_of(VarId id) {
+std::optional<std::vector<SlabPart>> Replay::parts_of(VarId id) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
-  return naming("variable " + var.name, [&]() -> std::optional<std::vector<ReplayPart>> {
+  return naming("variable " + var.name, [&]() -> std::optional<std::vector<SlabPart>> {
     const Count width = size_of(var.type), records = var.is_record ? schema_.numrecs : 1;
     const std::vector<Count> inner = inner_extents(var);
-    std::vector<ReplayPart> parts;
+    std::vector<SlabPart> parts;
     std::vector<MapNumber> maps;
     if (std::exchange(epoch_, reader_.state().epoch) != reader_.state().epoch) {
       by_map_.clear();
@@ -266,13 +266,13 @@ std::optional<std::vector<ReplayPart>> Replay::parts_of(VarId id) {
       }
       for (const std::uint32_t stretch : cover.unwritten)
         parts.push_back(
-            {id, record, stretch, ReplayPart::no_file, 0, 0, 0, stretches_[stretch].elements});
+            {id, record, stretch, SlabPart::no_file, 0, 0, 0, stretches_[stretch].elements});
     }
     return parts;
   });
 }
 
-std::vector<Count> Replay::places_of(const ReplayPart& part) {
+std::vector<Count> Replay::places_of(const SlabPart& part) {
   std::vector<Count> places(static_cast<std::size_t>(elements_of(part)));
   each_pattern({part.file, part.map}, 0, everything, [&](const Pattern& pattern, Count begin) {
     each_run(pattern, [&](Count position, Count element, Count count) {
@@ -342,7 +342,7 @@ Replay::Way& Replay::way_of(std::uint32_t stretch) {
   return ways_.front();
 }
 
-Slab Replay::slab_of(const ReplayPart& part) {
+Slab Replay::slab_of(const SlabPart& part) {
   const auto slabs = reader_.index(part.file).slabs(part.var, part.record);
   const auto there = std::find_if(slabs.begin(), slabs.end(), [&](const Entry& e) {
     return e.offset == part.offset && e.epoch == part.epoch && e.map == part.map;
@@ -354,7 +354,7 @@ Slab Replay::slab_of(const ReplayPart& part) {
   return {*there, part.file, its.identity(part.map), its.elements(part.map)};
 }
 
-std::optional<Offset> Replay::plain_place(const ReplayPart& part) {
+std::optional<Offset> Replay::plain_place(const SlabPart& part) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(part.var)];
   return naming("variable " + var.name, [&]() -> std::optional<Offset> {
     const Entry entry = slab_of(part).entry;
@@ -371,7 +371,7 @@ std::optional<Offset> Replay::plain_place(const ReplayPart& part) {
   });
 }
 
-std::vector<std::byte> Replay::slab_bytes(const ReplayPart& part) {
+std::vector<std::byte> Replay::slab_bytes(const SlabPart& part) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(part.var)];
   return naming("variable " + var.name, [&] {
     const Slab slab = slab_of(part);
@@ -381,8 +381,7 @@ std::vector<std::byte> Replay::slab_bytes(const ReplayPart& part) {
   });
 }
 
-void Replay::read_slab(const ReplayPart& part, const Way& way, const Variable& var,
-                       std::byte* out) {
+void Replay::read_slab(const SlabPart& part, const Way& way, const Variable& var, std::byte* out) {
   const Slab slab = slab_of(part);
   const int width = size_of(var.type);
   const Offset from = stretches_[part.stretch].begin * width;
@@ -397,12 +396,12 @@ void Replay::read_slab(const ReplayPart& part, const Way& way, const Variable& v
   }
 }
 
-Runs Replay::read(const ReplayPart& part, std::byte* out) {
+Runs Replay::read(const SlabPart& part, std::byte* out) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(part.var)];
   return naming("variable " + var.name, [&] {
     const Count width = size_of(var.type);
     Way& way = way_of(part.stretch);
-    if (part.file == ReplayPart::no_file) {
+    if (part.file == SlabPart::no_file) {
       const std::vector<std::byte> value = external_fill(var);
       for (Count i = 0; i < part.elements; ++i, out += width)
         copy_swapped(out, value.data(), value.size(), static_cast<int>(width));

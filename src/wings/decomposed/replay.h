@@ -28,21 +28,9 @@
 #include "array/selection.h"
 #include "base/types.h"
 #include "decomposed/decomposed_reader.h"
+#include "layout/variable_reader.h"
 
 namespace forebay::decomposed {
-
-struct ReplayPart {
-  VarId var = 0;
-  Count record = 0;
-  std::uint32_t stretch = 0;
-  std::uint32_t file = 0;  ///< of the slab; no_file: fill values
-  std::uint32_t map = 0;   ///< of the slab
-  Offset offset = 0;       ///< of the slab
-  std::uint64_t epoch = 0;
-  Count elements = 0;
-
-  static constexpr std::uint32_t no_file = UINT32_MAX;
-};
 
 class Replay {
  public:
@@ -52,27 +40,27 @@ class Replay {
 
   /// Local. Returns all elements of a decomposed variable, by record; nothing if slabs overlap, or
   /// if there is no memory to check that.
-  std::optional<std::vector<ReplayPart>> parts_of(VarId var);
+  std::optional<std::vector<SlabPart>> parts_of(VarId var);
 
   /// Local. Returns how many elements a map's slabs have, and the place of each in a record.
-  Count elements_of(const ReplayPart& part) { return reader_.index(part.file).elements(part.map); }
-  std::vector<Count> places_of(const ReplayPart& part);
+  Count elements_of(const SlabPart& part) { return reader_.index(part.file).elements(part.map); }
+  std::vector<Count> places_of(const SlabPart& part);
 
   /// Local. Returns where the values of a part's slab lie contiguously and unencoded; nothing if
   /// they do not. Errors are those of read().
-  std::optional<Offset> plain_place(const ReplayPart& part);
+  std::optional<Offset> plain_place(const SlabPart& part);
   /// Local. Returns those values, in the order and byte order of the file.
-  std::vector<std::byte> slab_bytes(const ReplayPart& part);
+  std::vector<std::byte> slab_bytes(const SlabPart& part);
 
   /// Local. Reads a part's values into `out`, native and in the order of the array. Returns which
   /// elements they are. `out` must have room for all. Errc::enotnc with the variable's name if it
   /// was written again since parts_of(), so that the slab is gone.
-  Runs read(const ReplayPart& part, std::byte* out);
+  Runs read(const SlabPart& part, std::byte* out);
 
  private:
   using MapNumber = std::pair<std::uint32_t, std::uint32_t>;  // data file, map
   struct Stretch {
-    MapNumber map{ReplayPart::no_file, 0};
+    MapNumber map{SlabPart::no_file, 0};
     Count begin = 0, elements = 0;                      // in the slab
     std::shared_ptr<const std::vector<Run>> unwritten;  // in a record, if there is no map
   };
@@ -102,8 +90,8 @@ class Replay {
   void each_pattern(MapNumber map, Count from, Count to, F&& f);
   Way& way_of(std::uint32_t stretch);
   Way find_way(std::uint32_t stretch);
-  Slab slab_of(const ReplayPart& part);
-  void read_slab(const ReplayPart& part, const Way& way, const Variable& var, std::byte* out);
+  Slab slab_of(const SlabPart& part);
+  void read_slab(const SlabPart& part, const Way& way, const Variable& var, std::byte* out);
 
   Reader& reader_;
   const Schema& schema_;

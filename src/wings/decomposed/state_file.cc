@@ -26,12 +26,10 @@ store::Slots<State> read_states(ByteFile& file) {
 }
 
 void StateFile::create(const State& first) {
-  state_ = first;
-  state_.id = id_;
-  slot_ = 0;
-  found_.records.assign(slots, std::nullopt);
-  found_.records[0] = state_;
-  std::vector<std::byte> bytes = print_state(state_);
+  State state = first;
+  state.id = id_;
+  commits_ = {state, 0};
+  std::vector<std::byte> bytes = print_state(state);
   bytes.resize(static_cast<std::size_t>(slots * slot_bytes));
   file_->write_at(0, bytes);
 }
@@ -47,14 +45,14 @@ void StateFile::load(OpenState which) {
     found_ = read_states(*file_);
     check_owner(found_, id_);
     synced_slot_ = found_.newest_of(OpenState::synced);
-    slot_ = found_.newest_of(which);
+    const int slot = found_.newest_of(which);
     if (found_.newest() < 0)
       throw Error(Errc::enotnc, "no state of decomposed variables can be read",
                   "variables that are not decomposed can be read with any netCDF reader");
-    if (slot_ < 0)
+    if (slot < 0)
       throw Error(Errc::enotnc, "no state of decomposed variables was ever synced",
                   "chunk_state=newest opens the newest one");
-    state_ = found_.at(slot_);
+    commits_ = {found_.at(slot), slot, synced_slot_, found_.damaged};
   });
 }
 
@@ -62,39 +60,14 @@ void StateFile::put(int slot, const State& state) {
   file_->write_at(state_place(slot), print_state(state));
 }
 
-// The target is never the slot of the current state or of the synced one. Any other slot holds an
-// older state, or one that `next` overrules, or nothing readable.
 void StateFile::write(const State& next) {
-  // The state's mark may be in the file. It is removed, because the next commit but one overwrites
-  // data that only this state uses.
-  if (mark_in_doubt_) put(slot_, state_);
-  next_slot_ = has_damaged_slot() ? found_.damaged : store::next_slot(slot_, synced_slot_);
   next_ = next;
   next_.synced = false;
-  put(next_slot_, next_);
-}
-
-void StateFile::written() {
-  found_.records[static_cast<std::size_t>(next_slot_)] = state_ = next_;
-  slot_ = next_slot_;
-  mark_in_doubt_ = false;
-  found_.damaged = -1;
+  commits_.write(next_, [this](int slot, const State& state) { put(slot, state); });
 }
 
 bool StateFile::mark_synced() {
-  if (state_.synced) return false;
-  State marked = state_;
-  marked.synced = true;
-  mark_in_doubt_ = true;
-  put(slot_, marked);
-  return true;
-}
-
-void StateFile::marked() {
-  state_.synced = true;
-  found_.records[static_cast<std::size_t>(slot_)] = state_;
-  synced_slot_ = slot_;
-  mark_in_doubt_ = false;
+  return commits_.mark_synced([this](int slot, const State& state) { put(slot, state); });
 }
 
 }  // namespace forebay::decomposed

@@ -31,23 +31,19 @@ class StateFile {
   /// or if the file belongs to another one.
   void load(OpenState which);
 
-  const State& state() const { return state_; }
-  /// Returns the newest commit that is on the device; null: there is none.
+  const State& state() const { return commits_.state(); }
+  /// Returns the newest commit that load() found to be on the device; null: there was none.
   const State* synced() const { return synced_slot_ < 0 ? nullptr : &found_.at(synced_slot_); }
-  /// Returns the highest epoch of all slots, whichever state is open.
+  /// Returns the highest epoch of all slots that load() found, whichever state is open.
   std::uint64_t newest_epoch() const { return found_.last(); }
   /// Returns whether a slot is damaged, which no kill causes. The slot may have held the newest
   /// state. Then data files have later roots.
-  bool has_damaged_slot() const { return found_.damaged >= 0; }
-  /// Local. Writes `next`, whose epoch is higher than all that were written. It becomes the state
-  /// when written() confirms that the file has it. Until then it is unknown whether the file has
-  /// it. So what either state uses must stay until one with a higher epoch is there.
+  bool has_damaged_slot() const { return commits_.has_damaged_slot(); }
+  /// Local. These four are those of store::Commits.
   void write(const State& next);
-  void written();
-  /// Local. Marks the last commit as being on the device. Returns false if it was marked already.
-  /// The mark counts once marked() confirms that it is on the device, too.
+  void written() { commits_.written(next_); }
   bool mark_synced();
-  void marked();
+  void marked() { commits_.marked(); }
   ByteFile& file() const { return *file_; }
 
  private:
@@ -55,12 +51,10 @@ class StateFile {
 
   std::shared_ptr<ByteFile> file_;
   std::uint64_t id_;
-  store::Slots<State> found_;  // the slots as far as they are known
-  State state_;
-  int slot_ = 0, synced_slot_ = -1;
+  store::Slots<State> found_;  // as load() found them
+  int synced_slot_ = -1;       // likewise
+  store::Commits<State> commits_;
   State next_;  // the last one that write() wrote
-  int next_slot_ = 0;
-  bool mark_in_doubt_ = false;  // of state_
 };
 
 }  // namespace forebay::decomposed

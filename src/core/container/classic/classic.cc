@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "comm/agree.h"
 #include "comm/backend.h"
+#include "format/anchor.h"
 #include "storage/directory.h"
 #include "storage/stripes.h"
 #include "transport/direct_io.h"
@@ -318,6 +319,9 @@ void ClassicContainer::open() {
                                  [&](const Variable& v) { return kept.part->keeps(v); });
     if (any) add_part(std::move(kept));
   }
+  const anchors::UnknownAnchors unknown(schema_);
+  for (const Variable& var : schema_.vars)
+    if (const auto why = unknown.refusal(var)) throw why->at(site_.path);
   parts_begin();
   const Count in_header = schema_.numrecs;
   bool newest = true;

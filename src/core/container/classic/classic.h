@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "container/classic/moved.h"
-#include "container/container.h"
+#include "container/joint_container.h"
 #include "layout/classic_part.h"
 #include "plan/classic_placement.h"
 #include "storage/file.h"
@@ -19,16 +19,12 @@ namespace forebay {
 /// Returns the alignments that a method's keys ask for.
 Alignment alignment_hints(const Method& method);
 
-class ClassicContainer : public Container {
+class ClassicContainer : public JointContainer {
  public:
   explicit ClassicContainer(const ContainerSite& site);
   ~ClassicContainer() override;
 
   bool create(bool exclusive, bool may_be_later, bool& made, const Tells& tells) override;
-  bool is_being_made() const override { return being_made_; }
-  FileIdentity wait_until_made() override;
-  void made(const FileIdentity& file) override;
-  void finish_making() override;
   void open() override;
   bool has_engine() const override { return transport_ != nullptr; }
 
@@ -57,13 +53,16 @@ class ClassicContainer : public Container {
   bool is_regular() override { return file_.is_regular(); }
   std::shared_ptr<File> beside(Report& report) override;
 
+  bool is_being_made() const override { return being_made_; }
+  FileIdentity wait_until_made() override;
+  void made(const FileIdentity& file) override;
+  void finish_making() override;
   ByteFile* values_file() override;
   bool has_weak_caches() const override { return file_.has_weak_caches(); }
   void put_off_definitions(bool put_off) override { puts_off_ = put_off; }
   bool definitions_wait() const override { return definitions_wait_; }
   void publish_alone() override;
   void published() override;
-  std::string place_now() override { return file_.place_now(); }
   void moved(const std::string& path) override { file_.moved(path); }
 
   void sync() override;
@@ -73,6 +72,7 @@ class ClassicContainer : public Container {
   void fill_up(bool changed) override;
   void release() override;
   void close() override;
+  std::string place_now() override { return file_.place_now(); }
   void remove(const std::string& place) override;
   std::vector<std::string> reasons() const override;
 

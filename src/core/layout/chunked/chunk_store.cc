@@ -109,7 +109,7 @@ void ChunkStore::create(Offset root) {
   spaces_.clear();
   tables_.clear();
   grow(schema_.vars.size());
-  slot_ = slots - 1;
+  commits_ = {{}, slots - 1};
   dirty_ = true;
   publish();
 }
@@ -123,20 +123,9 @@ constexpr Count cheap_index = 1024;
 using Used = std::map<std::uint32_t, std::vector<FileSpace::Range>>;
 
 void add_used(const LoadedIndex& index, const std::vector<ChunkTable>& tables, Used& used) {
-  const auto add = [&](Offset offset, Count bytes, std::uint32_t file = 0) {
+  each_place(index, tables, [&](Offset offset, Count bytes, std::uint32_t file) {
     used[file].push_back({offset, offset + bytes});
-  };
-  const auto add_block = [&](const BlockRef& ref) {
-    if (ref.offset >= 0) add(ref.offset, ref.bytes);
-  };
-  add_block(index.root.directory);
-  add_block(index.root.journal);
-  for (const ChunkTable& table : tables) {
-    for (const auto& page : table.pages()) {
-      if (page) add_block(page->place);
-    }
-    table.for_each([&](Count, const Entry& e) { add(e.offset, e.bytes, e.file); });
-  }
+  });
 }
 
 void send(const Comm& comm, LoadedIndex& index) {
@@ -145,7 +134,7 @@ void send(const Comm& comm, LoadedIndex& index) {
   comm.broadcast(root.data(), root.size());
   comm.broadcast(&index.slot, sizeof index.slot);
   comm.broadcast(&index.last_generation, sizeof index.last_generation);
-  comm.broadcast(&index.is_newest, sizeof index.is_newest);
+  comm.broadcast(&index.damaged, sizeof index.damaged);
   comm.broadcast(directory);
   comm.broadcast(index.pages);
   comm.broadcast(index.journal);
@@ -183,14 +172,14 @@ bool ChunkStore::load(Offset root, Offset file_size, OpenState state) {
 
   tables_ = tables_of(newest, schema_);
   root_state_ = newest.root;
-  slot_ = newest.slot;
   shift_ = newest.root.shift;
   root_state_.generation = newest.last_generation;
   // Blocks that a synced state may refer to stay until the next one.
   const bool any_synced = newest.root.synced || facts[1] != 0;
   directory_birth_ = newest.last_generation;
   synced_generation_ = any_synced ? newest.last_generation : 0;
-  synced_slot_ = newest.root.synced ? newest.slot : -1;
+  const int synced_slot = newest.root.synced ? newest.slot : facts[1] != 0 ? synced.slot : -1;
+  commits_ = {newest.root, newest.slot, synced_slot, newest.damaged};
   journal_ = {newest.root.journal.offset, newest.root.journal.bytes};
   journal_ends_ = true;  // it is unknown how much was reserved
   listed_.assign(tables_.size(), false);
@@ -203,7 +192,6 @@ bool ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   if (facts[1]) {
     const auto old = tables_of(synced, schema_);
     add_used(synced, old, used);
-    synced_slot_ = synced.slot;
   }
   for (const Variable& var : schema_.vars) {
     if (apart_) break;
@@ -216,7 +204,15 @@ bool ChunkStore::load(Offset root, Offset file_size, OpenState state) {
     if (file != 0) spaces_.emplace(file, FileSpace(first_in_data_file, std::move(ranges)));
   numrecs_ = newest.directory.numrecs;
   tell(tables_, numrecs_, schema_);
-  return newest.is_newest;
+  return newest.is_newest();
+}
+
+void ChunkStore::overrule() {
+  Root same = commits_.state();
+  same.generation = root_state_.generation = store::next_number(root_state_.generation);
+  same.synced = false;
+  by_root(comm_, [&] { write_state(same); });
+  commits_.written(same);
 }
 
 void ChunkStore::grow(std::size_t variables) {
@@ -537,20 +533,18 @@ std::optional<Error> ChunkStore::publish_group(const Comm& comm, std::span<const
 
 Root ChunkStore::next_root() const {
   Root root;
-  root.generation = root_state_.generation + 1;
+  root.generation = store::next_number(root_state_.generation);
   root.shift = shift_;
   return root;
 }
 
-// A mark that failed may be in the file. It is removed, because the next publication but one
-// overwrites chunks that only this state uses.
 void ChunkStore::write(Publication& news) {
-  if (mark_in_doubt_) {
-    write_root(slot_, *mark_in_doubt_);
-    mark_in_doubt_.reset();
-  }
   write(in_file(news.block.offset), news.block.bytes);
-  write_root(store::next_slot(slot_, synced_slot_), news.root);
+  write_state(news.root);
+}
+
+void ChunkStore::write_state(const Root& root) {
+  commits_.write(root, [this](int slot, const Root& its) { write_root(slot, its); });
 }
 
 void ChunkStore::is_published(Publication& news) {
@@ -563,8 +557,7 @@ void ChunkStore::is_published(Publication& news) {
     journal_hash_.reset();
     journal_ends_ = false;
   }
-  slot_ = store::next_slot(slot_, synced_slot_);
-  mark_in_doubt_.reset();
+  commits_.written(news.root);
   dirty_ = false;
   changed_.clear();
   renewed_.clear();
@@ -597,18 +590,14 @@ void ChunkStore::undo(const Publication& news) {
 
 bool ChunkStore::mark_synced() {
   require_whole();
-  if (synced_slot_ == slot_) return false;
-  Root marked = root_state_;
-  marked.synced = true;
-  mark_in_doubt_ = root_state_;
-  by_root(comm_, [&] { write_root(slot_, marked); });
-  return true;
+  // A mark that fails may still arrive. So what this state uses is kept from here on.
+  if (!is_synced()) synced_generation_ = root_state_.generation;
+  return commits_.mark_synced(
+      [this](int slot, const Root& marked) { by_root(comm_, [&] { write_root(slot, marked); }); });
 }
 
 void ChunkStore::forget_older_synced() {
-  root_state_.synced = true;
-  mark_in_doubt_.reset();
-  synced_slot_ = slot_;
+  commits_.marked();
   synced_generation_ = root_state_.generation;
   for (const Retired& r : until_synced_) release(r);
   until_synced_.clear();

@@ -50,8 +50,11 @@ class ChunkStore {
   void create(Offset root);
   /// Collective. Reads the index whose root slots are at `root`. Rank 0 knows `file_size`. Sets the
   /// chunk shapes of the schema's variables. Errc::enotnc if no root, or only part of the index,
-  /// can be read. Returns LoadedIndex::is_newest.
+  /// can be read. Returns LoadedIndex::is_newest(). If it is false, a writer calls overrule() next.
   bool load(Offset root, Offset file_size, OpenState state);
+  /// Collective. Publishes the loaded state once more, so that it is newer than what is given up,
+  /// over a damaged slot if there is one. Nothing else may be written before the file is synced.
+  void overrule();
 
   /// Local, equal on all ranks. Notes that the index cannot be read. Using a chunked variable then
   /// gives `why` as the error.
@@ -164,7 +167,7 @@ class ChunkStore {
   bool mark_synced();
   void forget_older_synced();
   /// Returns whether the newest publication is marked as synced.
-  bool is_synced() const { return synced_slot_ == slot_; }
+  bool is_synced() const { return commits_.is_synced(); }
 
   /// Local, equal on all ranks. The next publication writes all of the index anew.
   void renew_index();
@@ -229,6 +232,7 @@ class ChunkStore {
   Block lay_out_index(Root& root, bool with_journal);
   void count_index();
   void write(Offset in_file, std::span<std::byte> bytes);
+  void write_state(const Root& root);  // on rank 0
   void write_root(int slot, const Root& root);
 
   Schema& schema_;
@@ -240,10 +244,8 @@ class ChunkStore {
   std::map<std::uint32_t, FileSpace> spaces_;  // of data files, by their number in entries
   Offset root_ = 0;                            // offset of the first slot in the file
   Offset shift_ = 0;
-  Root root_state_;                    // as last published
-  std::optional<Root> mark_in_doubt_;  // what slot_ had before a mark that may not be on the device
-  int slot_ = 0;                       // the slot of root_state_
-  int synced_slot_ = -1;
+  Root root_state_;  // as last published, but with the generation of the last attempt
+  store::Commits<Root> commits_;
   std::uint32_t synced_generation_ = 0;  // the synced state uses blocks born up to it
   std::uint32_t directory_birth_ = 0;
   Retired journal_{-1, 0};     // all that was reserved for root_state_.journal

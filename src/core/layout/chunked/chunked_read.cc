@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "base/attempt.h"
-#include "codec/hierarchy.h"
 #include "comm/agree.h"
 #include "layout/chunked/chunked.h"
 #include "layout/chunked/unpack.h"
@@ -247,9 +246,8 @@ void ChunkedLayout::decode(std::span<const Wanted> wanted, TaskTeam& team) {
         decode_chunk(coding(w.var), name_of(w.var), w.id, stored.parts(i), w.raw, slot.workspace);
     if (w.kept == nullptr) return;
     w.kept->bound = bound;
-    const int levels = coding(w.var).parts() - 1;
-    if (levels == 0) return;
-    const HierarchyFacts facts = hierarchy_facts(stored.parts(i)[0].bytes, levels);
+    if (coding(w.var).parts() == 1) return;
+    const LevelFacts facts = coding(w.var).pipeline.level_facts(stored.parts(i)[0].bytes);
     if (facts.lossy) w.kept->cut = facts.finest_error;
   });
 }

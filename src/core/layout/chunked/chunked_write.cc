@@ -7,9 +7,8 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "comm/agree.h"
-#include "layout/chunked/balance.h"
+#include "layout/chunked/chunk_policy.h"
 #include "layout/chunked/chunked.h"
-#include "layout/chunked/deal_patches.h"
 
 namespace forebay::chunked {
 
@@ -164,8 +163,9 @@ void ChunkedLayout::plan(Operation& op, bool write) {
     adopt_chunks(op, plan_at_homes(comm_, mine, cost), mine, comm_.rank());
   }
   find_chunks_of_touches(op);
-  const auto is_patch = [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; };
-  if (write && std::ranges::any_of(op.chunks, is_patch)) deal_patches(comm_, op, mine, is_patch);
+  const auto has_parts = [&](const PlannedChunk& c) { return coding(c.var).parts() > 1; };
+  if (write && std::ranges::any_of(op.chunks, has_parts))
+    policy_of_parts()->deal(comm_, op, mine, has_parts);
   note_owners(op, cost);
   for (PlannedChunk& c : op.chunks) {
     // Merges with an existing chunk use a shared buffer on the owner's node.
@@ -555,7 +555,7 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
       e = {};
   };
   // The parts of a level lie together, or the parts of a chunk.
-  const bool by_level = method_value(site_.method, "patch_order") == "level";
+  const bool by_level = most_parts > 1 && policy_of_parts()->stores_by_level(site_.method);
   for (std::size_t part = 0; part < (by_level ? most_parts : 1); ++part) {
     for (const std::uint32_t i : op.of_round[round]) {
       const auto its = entries.of(i);
@@ -579,7 +579,7 @@ void ChunkedLayout::choose_files(const Operation& op, std::uint32_t round, Entri
     sized.push_back(
         {&schema_.vars[static_cast<std::size_t>(c.var)], &coding(c.var).grid, c.id, bytes});
   }
-  const auto files = share_out(sized, std::ssize(files_->writers()));
+  const auto files = policy_of_parts()->share_out(sized, std::ssize(files_->writers()));
   auto file = files.begin();
   for (const std::uint32_t i : op.of_round[round]) {
     for (Entry& e : entries.of(i)) e.file = *file + 1;

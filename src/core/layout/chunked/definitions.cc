@@ -13,8 +13,9 @@
 #include "format/chunk_schema.h"
 #include "format/classic_header.h"
 #include "layout/anchors.h"
+#include "layout/chunked/chunk_policy.h"
 #include "layout/chunked/chunked.h"
-#include "layout/chunked/patches.h"
+#include "layout/chunked/file_chunks.h"
 #include "layout/codec_choice.h"
 #include "plan/chunk_shape.h"
 
@@ -34,7 +35,7 @@ constexpr Count heap_align = chunked::slot_bytes;
 /// finds them, unless a rule names them.
 bool wants_chunks(const Method& method, const Variable& var) {
   if (var.ndims() == 0) return false;
-  if (!wants_patches(method, var) && layout_for(method, var) != "chunked") return false;
+  if (!wanted_policy(method, var) && layout_for(method, var) != "chunked") return false;
   const Count few = std::min(Pipeline::least_bytes, method.chunk_bytes);
   return var.is_record || var.inner_bytes() >= few || has_rule(method, var.name, "layout");
 }
@@ -68,10 +69,11 @@ std::int64_t chosen_shapes(const Schema& schema) {
 // in separate files, they may stay.
 void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
   const std::size_t first = old ? old->vars.size() : 0;
-  if (!begun_ && !apart_ && wants_files_of_patches(site_.method) && !schema_.any_decomposed()) {
+  if (!begun_ && !apart_ && data_files::asks_for_several(site_.method) &&
+      !schema_.any_decomposed()) {
     apart_ = std::any_of(
         schema_.vars.begin() + static_cast<std::ptrdiff_t>(first), schema_.vars.end(),
-        [&](const Variable& var) { return !elsewhere(var) && wants_patches(site_.method, var); });
+        [&](const Variable& var) { return !elsewhere(var) && wanted_policy(site_.method, var); });
     if (apart_) root_ = root_beside;
   }
   const bool old_records =
@@ -101,11 +103,9 @@ void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
                     "set a shape of chunks as patches have it, or leave both to layout=patches");
       continue;
     }
-    if (!var.chunking->shape.empty() || !wants_patches(site_.method, var)) continue;
-    if (auto patches = patches_of(site_.method, var, var.chunking->codec))
-      var.chunking = std::move(patches);
-    else
-      var.chunking->codec = codec_beside_patches(var.chunking->codec, var.type);
+    const ChunkPolicy* const policy = wanted_policy(site_.method, var);
+    if (policy != nullptr && var.chunking->shape.empty())
+      var.chunking = policy->cut(site_.method, var);
   }
   if (!schema_.any_chunked()) return;
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
@@ -269,14 +269,15 @@ bool ChunkedLayout::load(Count in_header) {
   }
   comm_.forget_failed_meeting();
   if (error) store_.give_up(error->message());
-  if (!error && site_.file.writable() && store_.is_synced()) {
+  if (!error && site_.file.writable()) {
+    if (files_ && !newest) give_up_records(site_, in_header);
+    if (files_) files_->open_to_write(store_.data_files());
+    if (!newest) naming(site_.path, [&] { store_.overrule(); });
     // The process that set the mark may have been killed before it was on the device. Until it is,
-    // older synced states must not be overwritten.
-    by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
-  }
-  if (files_ && !error && site_.file.writable()) {
-    if (!newest) give_up_records(site_, in_header);
-    files_->open_to_write(store_.data_files());
+    // older synced states must not be overwritten. Nor must chunks of states that are given up,
+    // until the one that overrules them is there.
+    if (!newest || store_.is_synced())
+      by_root(comm_, [&] { files_ ? files_->sync_index() : site_.file.sync(); });
   }
   shapes_in_header_ = -1;
   renew_codings();
@@ -411,6 +412,7 @@ extern const LayoutEntry chunked_layout{
      .has_beside = chunked::has_files_beside,
      .remove_beside = chunked::remove_files_beside,
      .set_shape = chunked::set_shape,
-     .set_codec = chunked::set_codec}};
+     .set_codec = chunked::set_codec,
+     .open_reader = open_chunks}};
 
 }  // namespace forebay

@@ -12,7 +12,7 @@
 #include "base/stale_files.h"
 #include "comm/agree.h"
 #include "format/chunk_schema.h"
-#include "layout/chunked/patches.h"
+#include "layout/chunked/chunk_policy.h"
 #include "layout/compact_file.h"
 #include "storage/directory.h"
 
@@ -29,7 +29,7 @@ bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 
 /// Makes an empty file that begins with `front`. Errc::eexist if it exists.
 void make_empty(File& file, const Front& front) {
   file.create(true);
-  file.write_at(0, std::span<const std::byte>(decomposed::print_front(front)));
+  file.write_at(0, std::span<const std::byte>(data_files::print_front(front)));
 }
 
 /// The beginning of a file that no header is known to refer to.
@@ -41,7 +41,7 @@ struct Found {
 
 Found look_at(const std::string& path) {
   Report unseen;
-  constexpr auto front_bytes = static_cast<std::size_t>(decomposed::slot_bytes);
+  constexpr auto front_bytes = static_cast<std::size_t>(slot_bytes);
   constexpr auto with_slots = front_bytes + static_cast<std::size_t>(slots * slot_bytes);
   std::vector<std::byte> bytes(std::max(with_slots, enough_of_beginning));
   bytes.resize(File(path, false, 0, unseen).read_at(0, bytes));
@@ -50,7 +50,7 @@ Found look_at(const std::string& path) {
   const auto front = std::span<const std::byte>(bytes).first(std::min(bytes.size(), front_bytes));
   found.slots.assign(bytes.begin() + std::ssize(front), bytes.end());
   found.slots.resize(with_slots - front_bytes);
-  attempt_to([&] { found.front = decomposed::parse_front(front); });
+  attempt_to([&] { found.front = data_files::parse_front(front); });
   return found;
 }
 
@@ -177,7 +177,8 @@ void FilesBeside::make_index_io() {
 
 // This completes or changes nothing. meet() and release() run even after a failure.
 void FilesBeside::make_group() {
-  const bool balances = balances_files(site_.method, site_.schema);
+  const bool balances = data_files::asks_for_several(site_.method) && has_parts(site_.schema) &&
+                        policy_of_parts()->balances_files(site_.method);
   Group group = balances ? balanced_group()
                          : Group{data_files::group_of(site_.comm, site_.method), nullptr, nullptr};
   const bool writes = !balances || group.numbers[0] == site_.comm.rank();

@@ -1,10 +1,10 @@
 // Chunks may lie in data files (layout/data_files): if a directory is the file
-// (container/directory), or if patches lie in several files. Then the index has a file of its own
-// beside them (DIR/index, FILE.subfiles/index). The file of definitions ends like any classic file,
-// and other variables may have records there.
+// (container/directory), or if a ChunkPolicy puts them into several files. Then the index has a
+// file of its own beside them (DIR/index, FILE.subfiles/index). The file of definitions ends like
+// any classic file, and other variables may have records there.
 //
 // Either a group of ranks writes a data file, with what its ranks encoded; or one rank writes it,
-// with the chunks that plan/balanced_files.h assigns to it by their sizes.
+// with the chunks that ChunkPolicy::share_out() assigns to it by their sizes.
 #pragma once
 
 #include <cstdint>

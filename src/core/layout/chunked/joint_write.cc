@@ -7,8 +7,8 @@
 
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "layout/chunked/chunk_policy.h"
 #include "layout/chunked/chunked.h"
-#include "layout/chunked/patches.h"
 
 namespace forebay::chunked {
 
@@ -30,9 +30,9 @@ std::vector<ChunkStore::Changed> ChunkedLayout::changed_stores() {
   return all;
 }
 
-// Patches have separate data files and their own rules for places.
+// Chunks in several parts have separate data files and their own rules for places.
 Layout::ForJoint ChunkedLayout::for_joint(std::span<Request> writes) {
-  if (apart_ || files_ || site_.later || !store_.is_whole() || has_patches(schema_)) return {};
+  if (apart_ || files_ || site_.later || !store_.is_whole() || has_parts(schema_)) return {};
   return {this, writes, {}};
 }
 

@@ -4,55 +4,90 @@
 #include <optional>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/error.h"
 #include "base/hash.h"
 
 namespace forebay::chunked {
 namespace {
 
+constexpr const char* index_advice =
+    "variables that are not chunked can be read with any netCDF reader; "
+    "chunk_state=synced opens the last synced state, if there is one";
+
 [[noreturn]] void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, "chunk index damaged: " + what,
-              "variables that are not chunked can be read with any netCDF reader; "
-              "chunk_state=synced opens the last synced state, if there is one");
+  throw Error(Errc::enotnc, "chunk index damaged: " + what, index_advice);
 }
 
+/// Reads a block of an index, and verifies it. `who` is the beginning of an error's message.
 std::vector<std::byte> checked_block(const ReadBytes& read, const BlockRef& ref, Offset shift,
-                                     const char* what) {
+                                     Offset end, const std::string& who) {
+  if (!lies_within(ref.offset, ref.bytes, end))
+    throw Error(Errc::enotnc, who + "it lies outside the file", index_advice);
   auto bytes = read(ref.offset + shift, ref.bytes);
   if (static_cast<Count>(bytes.size()) != ref.bytes || hash_of(bytes) != ref.hash)
-    damaged(std::string("wrong checksum of ") + what);
+    throw Error(Errc::enotnc,
+                who + "the checksum of its " + std::to_string(ref.bytes) + " bytes is wrong",
+                index_advice);
   return bytes;
 }
 
-bool lies_within(const BlockRef& ref, Offset end) {
-  return chunked::lies_within(ref.offset, ref.bytes, end);
-}
+using TellFault = std::function<void(const IndexFault&)>;
 
-LoadedIndex read_below(const ReadBytes& read, const Root& root, int slot, Offset file_size) {
+/// Without `tell`, damage is an error.
+std::optional<LoadedIndex> read_below(const ReadBytes& read, const Root& root, Offset file_size,
+                                      const Schema* schema, const TellFault& tell) {
   LoadedIndex index;
   index.root = root;
-  index.slot = slot;
-  if (root.shift > file_size) damaged("it begins behind the end of the file");
   const Offset end = file_size - root.shift;
-  if (!lies_within(root.directory, end)) damaged("its directory lies outside the file");
-  index.directory =
-      parse_directory(checked_block(read, root.directory, root.shift, "its directory"), end);
-  for (const Directory::Item& item : index.directory.items) {
-    for (const BlockRef& ref : item.pages) {
-      if (ref.offset == -1) continue;
-      const auto bytes = checked_block(read, ref, root.shift, "a page");
-      index.pages.insert(index.pages.end(), bytes.begin(), bytes.end());
+  const auto block = [&](const BlockRef& ref, const char* what) {
+    return checked_block(read, ref, root.shift, end,
+                         tell ? "" : std::string("chunk index damaged: ") + what + ": ");
+  };
+  const auto attempt = [&](const IndexFault& where, auto&& f) {
+    if (!tell) return f(), true;
+    const auto failed = attempt_to(f);
+    if (failed) tell({where.item, where.page, where.problem + failed->message()});
+    return !failed;
+  };
+  if (!attempt({nullptr, 0, ": "}, [&] {
+        index.directory = parse_directory(block(root.directory, "its directory"), end);
+      }))
+    return std::nullopt;
+  if (root.journal.offset != -1 && !attempt({nullptr, 0, ": its journal: "}, [&] {
+        index.journal = block(root.journal, "its journal");
+        apply(parse_journal(index.journal), index.directory, end);
+      }))
+    return std::nullopt;
+  if (tell)
+    std::erase_if(index.directory.items, [&](const Directory::Item& item) {
+      const auto v = static_cast<std::size_t>(item.var);
+      if (item.var >= 0 && v < schema->vars.size() && schema->vars[v].chunking) return false;
+      tell({nullptr, 0,
+            " tells of a chunked variable " + std::to_string(item.var) + ", which does not exist"});
+      return true;
+    });
+  for (Directory::Item& item : index.directory.items) {
+    for (std::size_t p = 0; p < item.pages.size(); ++p) {
+      if (item.pages[p].offset == -1) continue;
+      const bool whole = attempt({&item, p, ": "}, [&] {
+        const auto bytes = block(item.pages[p], "a page");
+        Page page;
+        if (tell) parse_page(bytes, page);
+        index.pages.insert(index.pages.end(), bytes.begin(), bytes.end());
+      });
+      if (!whole) item.pages[p] = {};
     }
-  }
-  if (const BlockRef& j = root.journal; j.offset != -1) {
-    if (!lies_within(j, end)) damaged("its journal lies outside the file");
-    index.journal = checked_block(read, j, root.shift, "its journal");
-    apply(parse_journal(index.journal), index.directory, end);
   }
   return index;
 }
 
 }  // namespace
+
+std::optional<LoadedIndex> read_undamaged(const ReadBytes& read, const Root& root, Offset file_size,
+                                          const Schema& schema, const TellFault& tell) {
+  return read_below(read, root, file_size, &schema, tell);
+}
 
 LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state) {
   if (root < 0 || root > file_size - slots * slot_bytes) damaged("its root lies outside the file");
@@ -64,9 +99,10 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
   const int slot = roots.newest_of(state);
   if (slot < 0)
     damaged(state == OpenState::synced ? "no state of it was ever synced" : "it has no valid root");
-  LoadedIndex index = read_below(read, roots.at(slot), slot, file_size);
+  LoadedIndex index = *read_below(read, roots.at(slot), file_size, nullptr, {});
+  index.slot = slot;
   index.last_generation = static_cast<std::uint32_t>(roots.last());
-  index.is_newest = index.root.generation == index.last_generation && roots.damaged < 0;
+  index.damaged = roots.damaged;
   return index;
 }
 
@@ -98,6 +134,7 @@ std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema
     }
   }
   for (const Journal::Change& change : parse_journal(index.journal).changes) {
+    if (change.var < 0 || static_cast<std::size_t>(change.var) >= tables.size()) continue;
     Entry& entry = tables[static_cast<std::size_t>(change.var)].set(change.id);
     entry = change.entry;
     entry.birth = index.root.generation;

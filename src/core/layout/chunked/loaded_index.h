@@ -1,10 +1,12 @@
 // The stored chunk index, read with everything that a root refers to (docs/formats.md). Rank 0
-// reads it for all ranks (ChunkStore), or a single process for itself (files/file_chunks.h).
+// reads it for all ranks (ChunkStore), or a single process for itself (file_chunks.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "array/schema.h"
@@ -20,10 +22,13 @@ struct LoadedIndex {
   Root root;
   int slot = 0;
   std::uint32_t last_generation = 0;  ///< highest of the file's roots; the next is higher
-  bool is_newest = true;              ///< no root is newer, and no damaged one may be
+  int damaged = -1;                   ///< a slot whose root is damaged; -1: none
   Directory directory;                ///< after replaying the journal
   std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another
   std::vector<std::byte> journal;     ///< stored bytes
+
+  /// Returns whether no root is newer, and no damaged one may be.
+  bool is_newest() const { return root.generation == last_generation && damaged < 0; }
 };
 
 /// Reads `bytes` at `offset` of the file, or throws.
@@ -34,9 +39,39 @@ using ReadBytes = std::function<std::vector<std::byte>(Offset offset, Count byte
 /// to damaged data is an error; no older state is then used. Errc::enotnc.
 LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state);
 
+/// Damage below a root: of the directory with its journal, or of a page.
+struct IndexFault {
+  const Directory::Item* item = nullptr;  ///< of the variable whose page it is; null: the directory
+  std::size_t page = 0;
+  std::string problem;  ///< follows the name of what is damaged: ": it lies outside the file"
+};
+
+/// Local. Reads what a root refers to, as far as it is undamaged, and calls tell() for each fault;
+/// damaged pages are then absent. Returns nothing if the directory cannot be read. A variable that
+/// is not chunked in `schema` is a fault of the directory.
+std::optional<LoadedIndex> read_undamaged(const ReadBytes& read, const Root& root, Offset file_size,
+                                          const Schema& schema,
+                                          const std::function<void(const IndexFault&)>& tell);
+
 /// The tables of a loaded index, one for each variable. A variable gets a fault if header and index
 /// contradict each other.
 std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema);
+
+/// Calls f(offset, bytes, file) for each block of the index and each chunk. `file` is as in
+/// entries.
+template <typename F>
+void each_place(const LoadedIndex& index, const std::vector<ChunkTable>& tables, F&& f) {
+  const auto block = [&](const BlockRef& ref) {
+    if (ref.offset >= 0) f(ref.offset, ref.bytes, 0);
+  };
+  block(index.root.directory);
+  block(index.root.journal);
+  for (const ChunkTable& table : tables) {
+    for (const auto& page : table.pages())
+      if (page) block(page->place);
+    table.for_each([&](Count, const Entry& e) { f(e.offset, e.bytes, e.file); });
+  }
+}
 
 /// Errc::enotnc if variables other than chunked ones cannot have as many records as the index
 /// states.

@@ -11,10 +11,11 @@
 #include "base/text_table.h"
 #include "base/words.h"
 #include "burst/fingerprint.h"
-#include "burst/staging_control.h"
-#include "burst/staging_files.h"
+#include "burst/log/walk_writes.h"
 #include "files/classic_file.h"
 #include "method/method_values.h"
+#include "store/journal_files.h"
+#include "store/staging_control.h"
 #include "tools/commands.h"
 #include "tools/json.h"
 
@@ -86,7 +87,8 @@ class LogPrinter {
     const auto error = attempt_to([&] {
       const auto reader = open_log(log_.stem, log_.header.share.part, report_);
       const bool finished = session_.closed || log_.state.epoch < session_.flushed;
-      scan_ = reader->walk(
+      scan_ = staging::walk_writes(
+          *reader,
           [&](std::uint64_t sequence, const staging::Write& write,
               const std::shared_ptr<const RunList>& runs) {
             Shown shown;

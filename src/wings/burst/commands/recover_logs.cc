@@ -5,9 +5,9 @@
 
 #include "base/attempt.h"
 #include "base/text_table.h"
-#include "burst/recovery/recovery.h"
-#include "burst/staging_control.h"
 #include "method/method_values.h"
+#include "stage/recovery.h"
+#include "store/staging_control.h"
 #include "tools/commands.h"
 #include "tools/json.h"
 #include "tools/leftovers.h"

@@ -1,5 +1,5 @@
-// Prints and parses the entries of a log. The structures are written as they lie in memory.
-#include <xxhash.h>
+// Prints and parses the entries. The structures are written as they lie in memory.
+#include "burst/format/staging_entry.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,26 +9,15 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "base/varint.h"
-#include "burst/format/staging_record.h"
 
 namespace forebay::staging {
 namespace {
 
-constexpr std::uint32_t entry_magic = 0x46424c45;  // "FBLE"
-constexpr std::size_t entry_hash_bytes = 8;
+using journal::append_entry, journal::Beginning, journal::seal_entry, journal::throw_impossible;
+
+constexpr std::size_t front_bytes = least_entry;
 enum Kind : std::uint8_t { write_subarray = 1, write_pieces = 2, pieces_kind = 3 };
 enum Flag : std::uint8_t { external_flag = 1, continues_flag = 2, continued_flag = 4 };
-
-struct Front {
-  std::uint64_t hash;  ///< of all after it
-  std::uint32_t magic;
-  std::uint8_t kind, flags;
-  std::uint16_t zero;
-  std::uint32_t words;  ///< length in units of 8 bytes
-  std::uint32_t failed;
-  std::uint64_t sequence;
-};
-static_assert(sizeof(Front) == least_entry);
 
 struct WriteFront {
   std::int32_t var, type;
@@ -48,39 +37,14 @@ struct PiecesFront {
 };
 static_assert(sizeof(PiecesFront) == 24);
 
-constexpr std::size_t write_bytes = sizeof(Front) + sizeof(WriteFront);
+constexpr std::size_t write_bytes = front_bytes + sizeof(WriteFront);
 constexpr std::uint32_t most_shift = 3;
-
-[[noreturn]] void impossible(std::uint64_t sequence, const std::string& what) {
-  throw Error(Errc::ebadlog,
-              "entry " + std::to_string(sequence) + " of the staging log is impossible: " + what,
-              "its checksum holds, so it was written like this, but not by Forebay");
-}
 
 template <typename T>
 std::byte* put(std::byte* at, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
   std::memcpy(at, &value, sizeof value);
   return at + sizeof value;
-}
-
-/// Returns room for an entry of `length` bytes at the end of `out`, rounded up to 8 with zeros.
-std::span<std::byte> append(std::vector<std::byte>& out, std::size_t length) {
-  const std::size_t begin = out.size(), rounded = (length + 7) / 8 * 8;
-  if (rounded / 8 > std::numeric_limits<std::uint32_t>::max())
-    throw Error(Errc::einternal, "a staging log entry of " + std::to_string(length) + " bytes");
-  out.resize(begin + rounded);
-  return std::span(out).subspan(begin);
-}
-
-Front front_of(Kind kind, std::size_t length, std::uint64_t sequence, std::uint32_t failed) {
-  Front front{};
-  front.magic = entry_magic;
-  front.kind = kind;
-  front.words = static_cast<std::uint32_t>(length / 8);
-  front.failed = failed;
-  front.sequence = sequence;
-  return front;
 }
 
 /// Returns why a log cannot hold this write; nothing if it can. Printing and parsing use this one
@@ -120,12 +84,12 @@ std::optional<std::string> fault_of(const Write& write, std::uint64_t sequence) 
 }
 
 void parse_subarray(std::span<const std::byte> bytes, std::uint64_t sequence, Subarray& box) {
-  if (bytes.size() < sizeof(SubarrayFront)) impossible(sequence, "it is too short");
+  if (bytes.size() < sizeof(SubarrayFront)) throw_impossible(sequence, "it is too short");
   const auto front = load_native<SubarrayFront>(bytes.data());
   const std::size_t lists = front.strided != 0 ? 3 : 2, n = front.ndims;
   if (front.strided > 1 || bytes.size() != sizeof front + lists * n * sizeof(Count))
-    impossible(sequence, "a subarray of " + std::to_string(n) + " dimensions in " +
-                             std::to_string(bytes.size()) + " bytes");
+    throw_impossible(sequence, "a subarray of " + std::to_string(n) + " dimensions in " +
+                                   std::to_string(bytes.size()) + " bytes");
   const std::byte* at = bytes.data() + sizeof front;
   const auto fill = [&](Counts& list) {
     list.resize(n);
@@ -138,9 +102,9 @@ void parse_subarray(std::span<const std::byte> bytes, std::uint64_t sequence, Su
   if (lists == 3) fill(box.stride);
 }
 
-void parse_write(std::span<const std::byte> bytes, const Front& front, Write& write) {
-  if (bytes.size() < write_bytes) impossible(front.sequence, "it is too short");
-  const auto what = load_native<WriteFront>(bytes.data() + sizeof front);
+void parse_write(std::span<const std::byte> bytes, const Beginning& front, Write& write) {
+  if (bytes.size() < write_bytes) throw_impossible(front.sequence, "it is too short");
+  const auto what = load_native<WriteFront>(bytes.data() + front_bytes);
   write.var = what.var;
   write.type = static_cast<Type>(what.type);
   write.external = (front.flags & external_flag) != 0;
@@ -155,20 +119,21 @@ void parse_write(std::span<const std::byte> bytes, const Front& front, Write& wr
     if (!std::holds_alternative<Subarray>(write.selection)) write.selection = Subarray{};
     parse_subarray(rest, front.sequence, std::get<Subarray>(write.selection));
   } else {
-    if (rest.size() != sizeof(std::uint64_t)) impossible(front.sequence, "it has a wrong length");
+    if (rest.size() != sizeof(std::uint64_t))
+      throw_impossible(front.sequence, "it has a wrong length");
     write.selection = load_native<std::uint64_t>(rest.data());
   }
-  if (const auto fault = fault_of(write, front.sequence)) impossible(front.sequence, *fault);
+  if (const auto fault = fault_of(write, front.sequence)) throw_impossible(front.sequence, *fault);
 }
 
 void parse_pieces(std::span<const std::byte> bytes, std::uint64_t sequence, Pieces& pieces) {
-  if (bytes.size() < sizeof(PiecesFront)) impossible(sequence, "it is too short");
+  if (bytes.size() < sizeof(PiecesFront)) throw_impossible(sequence, "it is too short");
   const auto front = load_native<PiecesFront>(bytes.data());
   const std::byte *at = bytes.data() + sizeof front, *const end = bytes.data() + bytes.size();
   // A run takes two bytes or more, so memory is bounded by the entry's size.
   if (front.runs > static_cast<std::uint64_t>(end - at) / 2 || front.shift > most_shift)
-    impossible(sequence, std::to_string(front.runs) + " pieces in " + std::to_string(bytes.size()) +
-                             " bytes");
+    throw_impossible(sequence, std::to_string(front.runs) + " pieces in " +
+                                   std::to_string(bytes.size()) + " bytes");
   pieces.runs.resize(front.runs);
   const std::uint64_t most = static_cast<std::uint64_t>(INT64_MAX) >> front.shift;
   Offset where = 0;
@@ -180,19 +145,14 @@ void parse_pieces(std::span<const std::byte> bytes, std::uint64_t sequence, Piec
     run.length = good ? static_cast<Count>(length << front.shift) : 0;
     good = good && add_fits(where, static_cast<Count>(gap << front.shift), run.offset) &&
            add_fits(run.offset, run.length, where) && add_fits(sum, run.length, sum);
-    if (!good) impossible(sequence, "its pieces make no sense");
+    if (!good) throw_impossible(sequence, "its pieces make no sense");
   }
   if (sum != front.bytes || end - at >= 8)
-    impossible(sequence, "its pieces have another size than it says");
+    throw_impossible(sequence, "its pieces have another size than it says");
   pieces.bytes = sum;
 }
 
 }  // namespace
-
-void seal_entry(std::span<std::byte> entry, std::uint64_t session) {
-  put(entry.data(), XXH3_64bits_withSeed(entry.data() + entry_hash_bytes,
-                                         entry.size() - entry_hash_bytes, session));
-}
 
 void print_entry(const Write& write, std::uint64_t sequence, std::uint64_t session,
                  std::vector<std::byte>& out, std::uint32_t failed) {
@@ -206,13 +166,12 @@ void print_entry(const Write& write, std::uint64_t sequence, std::uint64_t sessi
   }
   if (const auto fault = fault_of(write, sequence))
     throw Error(Errc::einternal, "a write that no log can hold: " + *fault);
-  const auto entry = append(out, write_bytes + rest);
-  Front front =
-      front_of(box != nullptr ? write_subarray : write_pieces, entry.size(), sequence, failed);
-  front.flags = static_cast<std::uint8_t>((write.external ? external_flag : 0) |
-                                          (write.continues ? continues_flag : 0) |
-                                          (write.continued ? continued_flag : 0));
-  std::byte* at = put(entry.data(), front);
+  const auto flags = static_cast<std::uint8_t>((write.external ? external_flag : 0) |
+                                               (write.continues ? continues_flag : 0) |
+                                               (write.continued ? continued_flag : 0));
+  const auto kind = box != nullptr ? write_subarray : write_pieces;
+  const auto entry = append_entry({sequence, failed, kind, flags}, sizeof(WriteFront) + rest, out);
+  std::byte* at = entry.data() + front_bytes;
   at = put(at, WriteFront{write.var, static_cast<std::int32_t>(write.type), write.last_record,
                           write.data, write.bytes, write.hash});
   if (box == nullptr) {
@@ -250,45 +209,33 @@ void print_entry(const Pieces& pieces, std::uint64_t sequence, std::uint64_t ses
       from = run.offset + run.length;
     }
   };
-  std::size_t length = sizeof(Front) + sizeof(PiecesFront);
+  std::size_t length = sizeof(PiecesFront);
   for_each_number([&](std::uint64_t n) { length += varint_bytes(n); });
-  const auto entry = append(out, length);
-  std::byte* at = put(entry.data(), front_of(pieces_kind, entry.size(), sequence, failed));
+  const auto entry = append_entry({sequence, failed, pieces_kind}, length, out);
+  std::byte* at = entry.data() + front_bytes;
   at = put(at, PiecesFront{pieces.runs.size(), pieces.bytes, shift, 0});
   for_each_number([&](std::uint64_t n) { at = put_varint(at, n); });
   seal_entry(entry, session);
 }
 
-std::optional<Beginning> entry_beginning(std::span<const std::byte> bytes) {
-  if (bytes.size() < sizeof(Front)) return std::nullopt;
-  const auto front = load_native<Front>(bytes.data());
-  const Count length = static_cast<Count>(front.words) * 8;
-  if (front.magic != entry_magic || front.kind < write_subarray || front.kind > pieces_kind ||
-      front.zero != 0 || length < least_entry)
-    return std::nullopt;
-  return Beginning{length, front.sequence, front.failed};
-}
-
-std::optional<Count> entry_length(std::span<const std::byte> beginning) {
-  const auto begins = entry_beginning(beginning);
-  return begins ? std::optional(begins->length) : std::nullopt;
-}
-
-bool parse_entry(std::span<const std::byte> bytes, std::uint64_t session, Entry& into) {
-  if (entry_length(bytes) != std::ssize(bytes)) return false;
-  const auto front = load_native<Front>(bytes.data());
-  if (front.hash != XXH3_64bits_withSeed(bytes.data() + entry_hash_bytes,
-                                         bytes.size() - entry_hash_bytes, session))
-    return false;
+void parse_whole_entry(std::span<const std::byte> bytes, Entry& into) {
+  const auto front = journal::entry_beginning(bytes).value_or(Beginning{});
   into.sequence = front.sequence;
   into.failed = front.failed;
   if (front.kind == pieces_kind) {
     if (!std::holds_alternative<Pieces>(into.what)) into.what = Pieces{};
-    parse_pieces(bytes.subspan(sizeof front), front.sequence, std::get<Pieces>(into.what));
-  } else {
+    parse_pieces(bytes.subspan(front_bytes), front.sequence, std::get<Pieces>(into.what));
+  } else if (front.kind == write_subarray || front.kind == write_pieces) {
     if (!std::holds_alternative<Write>(into.what)) into.what = Write{};
     parse_write(bytes, front, std::get<Write>(into.what));
+  } else {
+    throw_impossible(front.sequence, "it is of no kind");
   }
+}
+
+bool parse_entry(std::span<const std::byte> bytes, std::uint64_t session, Entry& into) {
+  if (!journal::is_whole(bytes, session)) return false;
+  parse_whole_entry(bytes, into);
   return true;
 }
 

@@ -8,39 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/memory_file_testing.h"
-#include "burst/log/staging_log_reader.h"
-#include "burst/log/writer.h"
+#include "burst/log/staging_writer.h"
+#include "burst/log/walk_writes.h"
+#include "store/journal_testing.h"
 
 namespace forebay::staging {
 
-/// The two files of a log, which can be opened any number of times.
-struct TestLog {
-  std::shared_ptr<MemoryDisk> records = std::make_shared<MemoryDisk>();
-  std::shared_ptr<MemoryDisk> data = std::make_shared<MemoryDisk>();
-
-  std::unique_ptr<ByteFile> records_file() const {
-    return std::make_unique<MemoryFile>("log.records", records);
-  }
-  std::unique_ptr<ByteFile> data_file() const {
-    return std::make_unique<MemoryFile>("log.data", data);
-  }
-  std::unique_ptr<Writer> writer(const Share& share = {}, const State& state = {},
-                                 std::uint64_t session = 4711) const {
-    Header header{session, share.part, share.parts, share, "/data/out.nc"};
-    return std::make_unique<Writer>(records_file(), data_file(), header, state);
-  }
-  std::unique_ptr<Reader> reader(int part = 0) const {
-    return std::make_unique<Reader>(records_file(), data_file(), part);
-  }
-  /// Copies of the files as they are now.
-  TestLog copy() const {
-    TestLog other;
-    *other.records = *records;
-    *other.data = *data;
-    return other;
-  }
-};
+using journal::entry_length, journal::least_block, journal::seal_entry, journal::slot_of;
+using TestLog = journal::TestJournal<Writer>;
 
 /// The data of write `id`.
 inline std::vector<int> values_of(int id, Count count) {
@@ -86,7 +61,8 @@ struct Walked {
 
 inline Walked walk(Reader& reader, bool everything = false) {
   Walked result;
-  result.scan = reader.walk(
+  result.scan = walk_writes(
+      reader,
       [&](std::uint64_t sequence, const Write& write, const std::shared_ptr<const RunList>& runs) {
         result.ids.push_back(write.var);
         result.sequences.push_back(sequence);

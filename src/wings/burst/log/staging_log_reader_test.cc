@@ -1,5 +1,3 @@
-#include "burst/log/staging_log_reader.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -7,6 +5,7 @@
 
 #include "base/hash.h"
 #include "burst/log/log_testing.h"
+#include "burst/log/walk_writes.h"
 
 namespace forebay::staging {
 namespace staging_log_reader_test {
@@ -273,7 +272,7 @@ TEST(LogReader, pieces_that_left_memory_are_read_again) {
   writer->commit();
   const auto reader = log.reader();
   int seen = 0;
-  const Scan scan = reader->walk([&](std::uint64_t, const Write& write, const auto& list) {
+  const Scan scan = walk_writes(*reader, [&](std::uint64_t, const Write& write, const auto& list) {
     EXPECT_EQ(write.var, seen++);
     ASSERT_TRUE(list);
     EXPECT_EQ(list->runs.back().offset, Offset{8 + 4 * write.var} * (runs - 1));
@@ -323,7 +322,7 @@ TEST(LogReader, what_a_visitor_throws_comes_out) {
   const auto visit = [&](auto&&...) {
     if (++seen == 2) throw Error(Errc::erange, "enough");
   };
-  EXPECT_THROW(reader->walk(visit), Error);
+  EXPECT_THROW(walk_writes(*reader, visit), Error);
   EXPECT_EQ(seen, 2);
 }
 

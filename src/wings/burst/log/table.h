@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "array/request.h"
-#include "burst/format/staging_record.h"
+#include "burst/format/staging_entry.h"
 
 namespace forebay::staging {
 

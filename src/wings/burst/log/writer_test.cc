@@ -1,11 +1,11 @@
-#include "burst/log/writer.h"
-
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "base/hash.h"
 #include "burst/log/log_testing.h"
+#include "burst/log/staging_writer.h"
 
 namespace forebay::staging {
 namespace writer_test {
@@ -332,6 +332,66 @@ TEST(LogWriter, a_drop_that_fails_leaves_everything) {
   writer->drop(mark, state);
   EXPECT_EQ(walk(log).ids, (Ids{2}));
   EXPECT_EQ(log.reader()->state().epoch, 9U);
+}
+
+// One call after another fails although all of its bytes arrive. The process may be killed after
+// any call. Then the log has what was committed since the last drop that was tried, and nothing
+// from before the last one that succeeded.
+TEST(LogWriter, whatever_call_fails_after_its_bytes_have_arrived_no_later_write_is_lost) {
+  for (const bool shares : {false, true}) {
+    int failing = 0;
+    for (bool failed = true; failed; ++failing) {
+      TestLog log;
+      const auto writer = log.writer(shares ? Share{0, 2, least_block, data_begin} : Share{});
+      int calls = 0, id = 0, sure = 0, dropped = 0;  // ids from `dropped` on may be in the log
+      failed = false;
+      Ids refused;
+      const auto check = [&] {
+        const Walked got = walk(log);
+        EXPECT_TRUE(got.scan.damage.empty()) << failing << ": " << got.scan.damage.front();
+        EXPECT_EQ(got.wrong_data, 0) << failing;
+        Ids least, most;
+        for (int i = dropped; i <= id; ++i) {
+          if (std::find(refused.begin(), refused.end(), i) != refused.end()) continue;
+          if (i >= sure && i < id) least.push_back(i);
+          most.push_back(i);
+        }
+        EXPECT_TRUE(std::includes(got.ids.begin(), got.ids.end(), least.begin(), least.end()) &&
+                    std::includes(most.begin(), most.end(), got.ids.begin(), got.ids.end()))
+            << failing << ", after call " << calls << ": of " << testing::PrintToString(least)
+            << " to " << testing::PrintToString(most) << " are there "
+            << testing::PrintToString(got.ids);
+      };
+      log.records->arrived = log.data->arrived = [&] {
+        check();
+        if (calls++ != failing) return;
+        failed = true;
+        throw Error(Errc::ewrite, "it failed, but all of it arrived");
+      };
+      const auto put = [&] {
+        if (code_of([&] { append(*writer, id, 3 + id % 5); }) != Errc::ok) refused.push_back(id);
+        ++id;
+        check();
+      };
+      const auto drop = [&](const Mark& mark, int before) {
+        sure = before;
+        if (code_of([&] { writer->drop(mark, writer->state()); }) == Errc::ok) dropped = before;
+        check();
+      };
+      for (int round = 0; round < 4; ++round) {
+        put();
+        put();
+        const Mark mark = writer->mark();
+        const int before = id;
+        if (round % 2 == 1) put();
+        drop(mark, before);
+      }
+      put();
+      drop(writer->mark(), id);
+      log.records->arrived = log.data->arrived = nullptr;
+    }
+    EXPECT_GT(failing, 20);
+  }
 }
 
 TEST(LogWriter, marks_that_cannot_be_are_refused) {

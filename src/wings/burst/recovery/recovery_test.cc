@@ -1,5 +1,5 @@
 // Recovery of hand-made logs, whole and damaged.
-#include "burst/recovery/recovery.h"
+#include "stage/recovery.h"
 
 #include <sys/wait.h>
 
@@ -369,7 +369,7 @@ TEST_F(RecoveryTest, no_flipped_bit_goes_unnoticed) {
   for (std::size_t f = 0; f < 2; ++f) {
     for (std::size_t i = 0; i < whole[f].size(); ++i) {
       // Most of both files is empty space; bytes before entries and data, and in slots, are not.
-      const bool slots = f == 0 && i >= static_cast<std::size_t>(staging::slot_of(0));
+      const bool slots = f == 0 && i >= static_cast<std::size_t>(journal::slot_of(0));
       if (whole[f][i] == '\0' && i % 64 != 5 && i > 200 && i < begins[f] && !slots) continue;
       std::string damaged = whole[f];
       damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));

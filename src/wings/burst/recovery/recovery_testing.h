@@ -12,13 +12,13 @@
 #include <optional>
 
 #include "burst/fingerprint.h"
-#include "burst/log/writer.h"
-#include "burst/recovery/recovery.h"
-#include "burst/staging_control.h"
-#include "burst/staging_files.h"
+#include "burst/log/staging_writer.h"
 #include "dataset/dataset.h"
 #include "files/classic_file.h"
+#include "stage/recovery.h"
 #include "storage/file.h"
+#include "store/journal_files.h"
+#include "store/staging_control.h"
 
 namespace forebay {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "burst/format/staging_record.h"
+#include "burst/format/staging_entry.h"
 #include "dataset/dataset.h"
 
 namespace forebay {

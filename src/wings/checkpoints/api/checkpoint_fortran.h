@@ -1,4 +1,4 @@
-/* Functions that only the Fortran module (fortran/forebay_checkpoint.F90) calls, in addition to
+/* Functions that only the Fortran module (fortran/forebay_checkpoint.F90.in) calls, in addition to
  * forebay_checkpoint.h. Communicators are Fortran's handles, dimensions are in Fortran's order, and
  * arrays come with their number of elements. */
 #ifndef FOREBAY_API_CHECKPOINT_FORTRAN_H
@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-FOREBAY_EXPORT extern int forebay_f_checkpoint_open(MPI_Fint comm, const char* name,
-                                                    const char* hints, int* store);
+FOREBAY_EXPORT extern int forebay_f_checkpoint_open_mpi(MPI_Fint comm, const char* name,
+                                                        const char* hints, int* store);
 /* `codec` empty: hints and XML decide. `contiguous` 0: memory with gaps, which push cannot use. */
 FOREBAY_EXPORT extern int forebay_f_checkpoint_var(int store, const char* name, const char* type,
                                                    int ndims, const int64_t* shape,

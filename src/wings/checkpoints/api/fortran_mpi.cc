@@ -24,7 +24,7 @@ void require_elements(int store, int var, std::int64_t elements) {
 
 }  // namespace
 
-int forebay_f_checkpoint_open(MPI_Fint comm, const char* name, const char* hints, int* store) {
+int forebay_f_checkpoint_open_mpi(MPI_Fint comm, const char* name, const char* hints, int* store) {
   return forebay_checkpoint_open_mpi(MPI_Comm_f2c(comm), name, hints, store);
 }
 

@@ -6,7 +6,7 @@
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
 namespace forebay::checkpoint {
 
@@ -22,6 +22,9 @@ constexpr std::uint8_t native = native_is_big_endian ? 'B' : 'L';
 constexpr std::size_t front_bytes = 8, hash_bytes = 8;
 /// The limit for the bytes of a state. It keeps sums within 63 bits.
 constexpr Count most_bytes = std::numeric_limits<Count>::max() / 4;
+
+/// States are counted from 1, so that no later state has a lower number.
+constexpr std::uint64_t most_serial = std::numeric_limits<std::uint64_t>::max() / 2;
 
 enum class Word : std::uint8_t { record = 1, dropped = 2 };
 
@@ -106,6 +109,7 @@ Record parse_record(Parser& from) {
   require(kind <= 1, "a kind of state that there is not");
   record.id = {static_cast<Kind>(kind), from.count()};
   record.serial = from.number();
+  require(record.serial <= most_serial, "a number that no state has");
   record.place = from.count();
   const std::size_t parts = from.items(4);
   for (std::size_t i = 0; i < parts; ++i) {

@@ -4,23 +4,12 @@
 #include <cstdint>
 #include <string>
 
+#include "base/number_bytes.h"
 #include "decomposed/format/decomposed_files.h"
-#include "format/number_bytes.h"
 
 namespace forebay::decomposed {
 
-/// Calls f, which uses the log's parser. Turns that parser's errors into those of a netCDF file.
-template <typename F>
-auto parsing(const char* what, F&& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    if (error.code() != Errc::ebadlog) throw;
-    const std::string& text = error.message();
-    const std::size_t colon = text.find(": ");
-    damaged(std::string(what) + ": " + text.substr(colon == std::string::npos ? 0 : colon + 2));
-  }
-}
+using data_files::parsing;
 
 inline std::uint32_t number32(logged::Parser& in, const char* what) {
   const std::uint64_t n = in.number();

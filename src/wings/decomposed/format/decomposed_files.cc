@@ -11,33 +11,17 @@
 
 namespace forebay::decomposed {
 
-void damaged(const std::string& what) {
-  throw Error(Errc::enotnc, what, "forebay check tells what can still be read");
-}
-
 namespace {
 
+using data_files::parse_slot;
 using logged::Parser;
 using logged::Printer;
 
-constexpr std::uint32_t front_magic = data_file_word, root_magic = 0x4642'4452,
-                        data_state_magic = state_word, section_magic = 0x4642'4445;  // FBDR, FBDE
-constexpr std::size_t data_hash_bytes = 8;                                           // of a section
+constexpr std::uint32_t root_magic = 0x4642'4452, data_state_magic = state_word,
+                        section_magic = 0x4642'4445;  // FBDR, FBDE
+constexpr std::size_t data_hash_bytes = 8;            // of a section
 /// Sections of the first version have no sorted parts. They are still written.
 constexpr std::uint16_t sorted_version = 2;
-
-/// Returns `parse(parser)` of a slot; nothing if the slot is not whole.
-template <typename F>
-auto parse_slot(std::span<const std::byte> bytes, std::uint32_t magic, const char* what, F&& parse)
-    -> std::optional<decltype(parse(std::declval<Parser&>()))> {
-  const auto contents = store::parse_slot(bytes);
-  if (!contents) return std::nullopt;
-  return parsing(what, [&] {
-    Parser in(*contents);
-    in.front(magic, "it");
-    return parse(in);
-  });
-}
 
 /// Returns where the next one is expected.
 Offset behind(const StoredPart& part) { return round_up(part.offset + part.bytes, part_unit); }
@@ -46,25 +30,6 @@ Offset behind(const Entry& e) {
 }
 
 }  // namespace
-
-std::vector<std::byte> print_front(const Front& front) {
-  Printer out;
-  out.front(front_magic);
-  out.fixed(front.id);
-  out.fixed(front.number);
-  return store::print_slot(out.bytes());
-}
-
-Front parse_front(std::span<const std::byte> bytes) {
-  const auto front = parse_slot(bytes, front_magic, "its front", [](Parser& in) {
-    Front found;
-    found.id = in.fixed<std::uint64_t>();
-    found.number = in.fixed<std::uint32_t>();
-    return found;
-  });
-  if (!front) damaged("it does not begin as a data file does");
-  return *front;
-}
 
 std::vector<std::byte> print_root(const Root& root) {
   Printer out;

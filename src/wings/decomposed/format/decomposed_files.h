@@ -27,28 +27,19 @@
 
 #include "base/stale_files.h"
 #include "base/types.h"
+#include "format/data_file_front.h"
 #include "store/slots.h"
 
 namespace forebay::decomposed {
 
-/// Throws Errc::enotnc.
-[[noreturn]] void damaged(const std::string& what);
+using data_files::Front, data_files::damaged, data_files::parse_front, data_files::print_front;
 
 /// A slot is written whole, by one system call, and lies within one sector.
 using store::slots, store::slot_bytes;
 
-struct Front {
-  std::uint64_t id = 0;  ///< random; the header of the classic file has it, too
-  std::uint32_t number = 0;
-
-  bool operator==(const Front&) const = default;
-};
 /// The front is a block of slot_bytes at the beginning of a data file. Roots follow it.
 constexpr Offset root_place(int slot) { return (1 + slot) * slot_bytes; }
 constexpr Offset first_block = 4096;
-
-std::vector<std::byte> print_front(const Front& front);
-Front parse_front(std::span<const std::byte> bytes);
 
 struct Root {
   std::uint64_t epoch = 0;

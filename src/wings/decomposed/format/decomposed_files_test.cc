@@ -125,8 +125,6 @@ TEST(DecomposedFormat, slots_come_back_and_torn_ones_do_not_count) {
   EXPECT_EQ(parse_state(print_state(state)), state);
   const Root root{8, 5000, 99};
   EXPECT_EQ(parse_root(print_root(root)), root);
-  const Front front{3, 4};
-  EXPECT_EQ(parse_front(print_front(front)), front);
   auto torn = print_root(root);
   EXPECT_EQ(static_cast<Count>(torn.size()), slot_bytes);
   torn[20] ^= std::byte{1};

@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "array/group_type.h"
@@ -49,7 +48,7 @@ void require_dimensions(const char* name, const KnownFile& known,
 // Converts between the two languages' orders.
 Numbers turned(const std::int64_t* list, int size) {
   Numbers other(list, list + size);
-  std::reverse(other.begin(), other.end());
+  std::ranges::reverse(other);
   return other;
 }
 

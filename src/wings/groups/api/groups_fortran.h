@@ -1,4 +1,4 @@
-/* Functions that only the Fortran module (fortran/forebay.F90) calls, in addition to
+/* Functions that only the Fortran module (fortran/forebay.F90.in) calls, in addition to
  * forebay_groups.h. Communicators are Fortran's handles, dimensions are in Fortran's order, and
  * arrays come with their number of elements, which is compared with what the call needs. */
 #ifndef FOREBAY_API_GROUPS_FORTRAN_H

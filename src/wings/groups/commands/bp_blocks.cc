@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "base/text_table.h"
 
@@ -28,6 +28,23 @@ struct Sum {
   }
 };
 
+/// Calls on_block(variable, block) for each block of a variable, then done(variable, sum), for all
+/// variables.
+template <typename OnBlock, typename Done>
+void each_variable(const std::string& path, OnBlock&& on_block, Done&& done) {
+  Report report;
+  const process_group::BpReader file(Comm(), path, report);
+  for (std::size_t v = 0; v < file.variables().size(); ++v) {
+    const std::string& name = file.variables()[v].variable.name;
+    Sum sum;
+    each_block(file, v, [&](const FoundBlock& block) {
+      sum.add(block);
+      on_block(name, block);
+    });
+    done(name, sum);
+  }
+}
+
 }  // namespace
 
 std::string place_of(const std::string& variable, const FoundBlock& block) {
@@ -50,44 +67,45 @@ std::string range_of(const FoundBlock& block) {
                      static_cast<double>(block.greatest));
 }
 
+static void put_range(Json& json, const FoundBlock& block) {
+  json["least"] = block.known ? Json(static_cast<double>(block.least)) : Json();
+  json["greatest"] = block.known ? Json(static_cast<double>(block.greatest)) : Json();
+}
+
 Json block_json(const FoundBlock& block) {
   Json json = {
       {"step", block.step}, {"block", block.block}, {"start", block.start}, {"count", block.count}};
-  json["least"] = block.known ? Json(static_cast<double>(block.least)) : Json();
-  json["greatest"] = block.known ? Json(static_cast<double>(block.greatest)) : Json();
+  put_range(json, block);
   json["known"] = block.known;
   return json;
 }
 
 std::string blocks_text(const std::string& path, bool all) {
-  std::string text;
-  each_block_in_bp(path, [&](const std::string& variable, const BlocksOf& blocks_of) {
-    std::string lines;
-    Sum sum;
-    blocks_of([&](const FoundBlock& block) {
-      sum.add(block);
-      if (all) lines += fmt::format("    {}: {}\n", place_of(variable, block), range_of(block));
-    });
-    text += fmt::format("{}: {} steps, {} blocks, {}\n{}", printable(variable), sum.steps,
-                        sum.blocks, range_of(sum.range), lines);
-  });
+  std::string text, lines;
+  each_variable(
+      path,
+      [&](const std::string& variable, const FoundBlock& block) {
+        if (all) lines += fmt::format("    {}: {}\n", place_of(variable, block), range_of(block));
+      },
+      [&](const std::string& variable, const Sum& sum) {
+        text += fmt::format("{}: {} steps, {} blocks, {}\n{}", printable(variable), sum.steps,
+                            sum.blocks, range_of(sum.range), std::exchange(lines, {}));
+      });
   return text;
 }
 
 Json blocks_json(const std::string& path, bool all) {
-  Json json = Json::object();
-  each_block_in_bp(path, [&](const std::string& variable, const BlocksOf& blocks_of) {
-    Json list = Json::array();
-    Sum sum;
-    blocks_of([&](const FoundBlock& block) {
-      sum.add(block);
-      if (all) list.push_back(block_json(block));
-    });
-    Json& item = json[variable] = {{"steps", sum.steps}, {"blocks", sum.blocks}};
-    item["least"] = sum.range.known ? Json(static_cast<double>(sum.range.least)) : Json();
-    item["greatest"] = sum.range.known ? Json(static_cast<double>(sum.range.greatest)) : Json();
-    if (all) item["list"] = std::move(list);
-  });
+  Json json = Json::object(), list = Json::array();
+  each_variable(
+      path,
+      [&](const std::string&, const FoundBlock& block) {
+        if (all) list.push_back(block_json(block));
+      },
+      [&](const std::string& variable, const Sum& sum) {
+        Json& item = json[variable] = {{"steps", sum.steps}, {"blocks", sum.blocks}};
+        put_range(item, sum.range);
+        if (all) item["list"] = std::exchange(list, Json::array());
+      });
   return json;
 }
 

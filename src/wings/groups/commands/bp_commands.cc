@@ -1,55 +1,18 @@
-// What commands do with BP files. A conversion writes BP4 directories on any number of ranks; each
-// record is a step.
+// What commands do with BP files.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/attempt.h"
 #include "base/text_table.h"
-#include "comm/agree.h"
 #include "groups/commands/bp_blocks.h"
+#include "groups/commands/bp_output.h"
 #include "groups/files/bp_source.h"
-#include "groups/files/bp_writer.h"
 #include "method/method_values.h"
 #include "tools/format_commands.h"
 
 namespace forebay::tools {
 namespace {
-
-class BpOutput final : public Output {
- public:
-  BpOutput(const Comm& comm, const Source& source, const std::string& path,
-           const ConvertOptions& options)
-      : comm_(comm), source_(source), writer_(comm, path, source, options.method) {}
-
-  const Variable& variable(VarId var) const override {
-    return source_.schema().vars[static_cast<std::size_t>(var)];
-  }
-  bool exact(VarId) const override { return true; }
-  Count steps() const override {
-    const auto& vars = source_.schema().vars;
-    const bool any = std::any_of(vars.begin(), vars.end(), [](auto& var) { return var.is_record; });
-    return any ? std::max<Count>(source_.schema().numrecs, 1) : 1;
-  }
-
-  void write(std::span<Piece> pieces, const std::optional<Error>& failed_before,
-             bool last) override {
-    auto failed = failed_before;
-    for (const Piece& piece : pieces)
-      attempt_into(failed, [&] { writer_.add(piece.var, piece.box(), piece.data); });
-    if (last)
-      agree_on_error(comm_, failed);  // end_step() writes the pieces
-    else
-      writer_.flush(failed);
-  }
-  void end_step() override { writer_.end_step(); }
-  void close() override { writer_.close(); }
-
- private:
-  Comm comm_;
-  const Source& source_;
-  BpWriter writer_;
-};
 
 FormatCheck check_bp_file(const std::string& path, bool values) {
   FormatCheck result;
@@ -90,11 +53,6 @@ std::vector<std::string> notes_on_bp(const std::string& path,
   // Reading reports the error.
   if (attempt_to([&] { notes = notes_on_blocks(path, is_wanted); })) return {};
   return notes;
-}
-
-std::unique_ptr<Output> create_bp(const Comm& comm, const Source& source, const std::string& path,
-                                  const ConvertOptions& options) {
-  return std::make_unique<BpOutput>(comm, source, path, options);
 }
 
 }  // namespace

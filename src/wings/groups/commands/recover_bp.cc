@@ -5,14 +5,15 @@
 
 #include "base/text_table.h"
 #include "comm/agree.h"
-#include "groups/files/bp_source.h"
-#include "method/method_values.h"
+#include "groups/process_group/index_recovery.h"
 #include "tools/commands.h"
 #include "tools/json.h"
 #include "tools/leftovers.h"
 
 namespace forebay::tools {
 namespace {
+
+using process_group::BpRecovery;
 
 std::string outcome_of(const BpRecovery& r) {
   if (!r.needed) return "nothing to do";
@@ -61,11 +62,12 @@ void check_bp_options(const RecoverOptions& options) {
 
 // Collective. Rank 0 does all the work.
 int recover_bp_file(const Comm& comm, const RecoverOptions& options) {
+  Report report;
   BpRecovery result;
   by_root(comm, [&] {
     check_bp_options(options);
-    result =
-        recover_bp(options.path, {options.list_only || options.verify_only, options.skip_damaged});
+    result = process_group::recover_index(
+        options.path, {options.list_only || options.verify_only, options.skip_damaged}, 0, report);
   });
   if (!comm.is_root()) return exit_done;
   if (options.json)
@@ -78,6 +80,6 @@ int recover_bp_file(const Comm& comm, const RecoverOptions& options) {
 
 }  // namespace
 
-extern const RecoveryEntry bp_recovery{1, false, has_bp_files, recover_bp_file};
+extern const RecoveryEntry bp_recovery{1, false, process_group::has_bp_files, recover_bp_file};
 
 }  // namespace forebay::tools

@@ -88,8 +88,7 @@ class Checker {
                                " were not looked at");
       if (variable.kind != Kind::global || !countable) return;
       Count whole = 1;
-      for (const Count n : shape)
-        if (__builtin_mul_overflow(whole, n, &whole)) return;
+      if (!bp::multiply_all(shape, whole)) return;
       // Limited to a short time. Beyond that limit, overlaps may hide holes.
       bool overlap = elements > whole;
       if (comparable && parts.size() <= most_compared && !all_apart(parts)) {

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "files/open_source.h"
-#include "groups/process_group/index_recovery.h"
 #include "groups/process_group/search.h"
 
 namespace forebay {
@@ -39,8 +38,7 @@ inline constexpr std::string_view all_dimensions = "bp_dimensions";
 inline constexpr std::string_view all_lengths = "bp_dimension_lengths";
 }  // namespace bp_attribute
 
-/// Local. Returns whether `path` is a BP directory or a BP3 file.
-bool is_bp(const std::string& path);
+using process_group::is_bp;
 
 extern const FormatEntry bp_format;
 
@@ -68,21 +66,10 @@ using WantedInBp = std::function<bool(const std::string&)>;
 /// alone, with 8 MiB of memory. It does not find holes in larger arrays with overlaps.
 std::vector<std::string> notes_on_blocks(const std::string& path, WantedInBp wanted);
 
-using process_group::BpRecovery, process_group::BpRecoveryOptions, process_group::has_bp_files;
-/// Local. Like process_group::recover_index.
-BpRecovery recover_bp(const std::string& path, const BpRecoveryOptions& options);
-
 using process_group::FoundBlock, process_group::Search, process_group::Searched,
     process_group::parse_search;
 /// Local. Like process_group::search. A variable has its name in the file, or that of the schema.
 Searched find_in_bp(const std::string& path, const Search& what, bool values,
                     const std::function<void(const FoundBlock&)>& f);
-
-/// Calls a function for each block of a variable, from the index alone. `matches` and `certain` of
-/// the blocks mean nothing.
-using BlocksOf = std::function<void(const std::function<void(const FoundBlock&)>&)>;
-/// Local. Calls f(name, its blocks) for each variable. Errors are those of BpReader.
-void each_block_in_bp(const std::string& path,
-                      const std::function<void(const std::string&, const BlocksOf&)>& f);
 
 }  // namespace forebay

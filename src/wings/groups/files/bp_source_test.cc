@@ -391,10 +391,12 @@ TEST_F(BpSourceTest, blocks_are_shown_by_the_index_alone) {
          {}}});
   std::vector<std::string> names;
   std::vector<FoundBlock> blocks;
-  each_block_in_bp(path_.string(), [&](const std::string& name, const BlocksOf& of) {
-    names.push_back(name);
-    of([&](const FoundBlock& one) { blocks.push_back(one); });
-  });
+  Report report;
+  const process_group::BpReader file(Comm(), path_.string(), report);
+  for (std::size_t v = 0; v < file.variables().size(); ++v) {
+    names.push_back(file.variables()[v].variable.name);
+    each_block(file, v, [&](const FoundBlock& one) { blocks.push_back(one); });
+  }
   EXPECT_EQ(names, (std::vector<std::string>{T.name, U.name}));
   ASSERT_EQ(blocks.size(), 3U);
   EXPECT_EQ(blocks[1].start, std::vector<Count>{6});

@@ -107,7 +107,19 @@ struct Shape {
 inline bool is_local_value(const Shape& at) { return at.shape == std::vector<Count>{local_value}; }
 
 inline bool all_zero(const std::vector<Count>& extents) {
-  return std::all_of(extents.begin(), extents.end(), [](Count n) { return n == 0; });
+  return std::ranges::all_of(extents, [](Count n) { return n == 0; });
+}
+
+/// An array with such extents has no elements, however large the others are.
+template <typename Extents>
+bool any_zero(const Extents& extents) {
+  return std::ranges::find(extents, 0) != extents.end();
+}
+
+/// Multiplies `product` by all extents. Returns false if that needs over 63 bits.
+template <typename Extents>
+[[nodiscard]] bool multiply_all(const Extents& extents, Count& product) {
+  return std::ranges::all_of(extents, [&](Count n) { return multiply_fits(product, n, product); });
 }
 
 /// If all extents of an array are 0, a file stores only how many there are, for local and for

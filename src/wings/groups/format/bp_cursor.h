@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "groups/format/bp.h"
 
 namespace forebay::bp {
 
@@ -36,6 +38,18 @@ class Cursor {
     const auto bytes = take(number<std::uint16_t>());
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
+  /// Reads a number of 64 bits. Errc::ebad_file with `fault`: it is above 2^63 - 1.
+  Count count(const char* fault) {
+    const auto n = number<std::uint64_t>();
+    if (!std::in_range<Count>(n)) damaged(fault);
+    return static_cast<Count>(n);
+  }
+  /// Reads a number or complex number, in this machine's byte order.
+  Value value(Type type);
+  /// Reads lists of extents, which have equal lengths. In groups a byte before each number says
+  /// that it is one. Special values such as `joined` are negative when read as signed numbers.
+  Shape extents(bool in_group);
+
   std::size_t at() const { return at_; }
   bool at_end() const { return at_ == bytes_.size(); }
 

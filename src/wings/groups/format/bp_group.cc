@@ -14,7 +14,7 @@ namespace {
 
 void expect(Cursor& from, std::string_view tag) {
   const auto bytes = from.take(tag.size());
-  if (!std::equal(bytes.begin(), bytes.end(), std::as_bytes(std::span(tag)).begin()))
+  if (!std::ranges::equal(bytes, std::as_bytes(std::span(tag))))
     damaged("there is no " + std::string(tag));
 }
 
@@ -51,26 +51,6 @@ Type variable_type(std::uint8_t number) {
   return type;
 }
 
-Value value_of(Cursor& from, Type type) {
-  Value value{};
-  const auto bytes = from.take(static_cast<std::size_t>(size_of(type)));
-  std::copy(bytes.begin(), bytes.end(), value.begin());
-  return value;
-}
-
-Shape parse_shape(Cursor& from) {
-  const std::size_t n = from.number<std::uint8_t>();
-  from.number<std::uint16_t>();  // size of the dimensions
-  Shape at;
-  for (std::size_t d = 0; d < n; ++d) {
-    for (auto* list : {&at.count, &at.shape, &at.start}) {
-      from.take(1);  // 'n': a number follows
-      list->push_back(static_cast<Count>(from.number<std::uint64_t>()));
-    }
-  }
-  return at;
-}
-
 void parse_characteristics(Cursor from, Type type, Block& block) {
   while (!from.at_end()) {
     const auto what = static_cast<Characteristic>(from.number<std::uint8_t>());
@@ -79,17 +59,17 @@ void parse_characteristics(Cursor from, Type type, Block& block) {
       if (type == Type::string)
         block.text = from.text();
       else
-        block.min = block.max = value_of(from, type);
+        block.min = block.max = from.value(type);
     } else if (what == Characteristic::minmax) {
       if (from.number<std::uint16_t>() != 1) damaged("a block with bounds of its parts");
-      block.min = value_of(from, type);
-      block.max = value_of(from, type);
+      block.min = from.value(type);
+      block.max = from.value(type);
       block.has_range = true;
     } else if (what == Characteristic::bitmap) {
       if (from.number<std::uint32_t>() != bits_with_moments) damaged("a block with statistics");
     } else if (what == Characteristic::stat) {
-      block.min = value_of(from, type);
-      block.max = value_of(from, type);
+      block.min = from.value(type);
+      block.max = from.value(type);
       block.moments.count = from.number<std::uint32_t>();
       block.moments.sum = std::bit_cast<double>(from.number<std::uint64_t>());
       block.moments.squares = std::bit_cast<double>(from.number<std::uint64_t>());
@@ -157,7 +137,7 @@ GroupBlock parse_group_block(std::span<const std::byte> bytes) {
   from.take(2);
   const Type type = parsed.variable.type = variable_type(from.number<std::uint8_t>());
   from.take(1);
-  parsed.block.at = parse_shape(from);
+  parsed.block.at = from.extents(true);
   from.number<std::uint8_t>();
   parse_characteristics(Cursor(from.take(from.number<std::uint32_t>()), false), type, parsed.block);
   check_told(parsed);

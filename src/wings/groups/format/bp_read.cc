@@ -21,14 +21,6 @@ Type checked_type(std::uint8_t number) {
   return type;
 }
 
-Value value_of(Cursor& from, Type type, bool swapped) {
-  Value value{};
-  const auto bytes = from.take(static_cast<std::size_t>(size_of(type)));
-  std::copy(bytes.begin(), bytes.end(), value.begin());
-  if (swapped) swap_values(type, std::span(value).first(bytes.size()));
-  return value;
-}
-
 // ADIOS 1 makes "/grid/T" of "/grid" and "T", and accepts "grid/T" too, which is the name here. A
 // path may be "/", and a name may contain a path. adios2 writes no paths.
 std::string whole_name(const std::string& path, const std::string& name, Form form) {
@@ -41,25 +33,10 @@ void skip(Cursor& from, Type type, std::size_t values) {
   from.take(values * static_cast<std::size_t>(size_of(type)));
 }
 
-struct Extents {
-  std::vector<Count> count, shape, start;
-};
-
-// Special values such as `joined` are negative when read as signed numbers.
-Extents parse_dimensions(Cursor& from) {
-  const std::size_t n = from.number<std::uint8_t>();
-  from.number<std::uint16_t>();  // size of the dimensions
-  Extents all;
-  for (std::size_t d = 0; d < n; ++d)
-    for (auto* list : {&all.count, &all.shape, &all.start})
-      list->push_back(static_cast<Count>(from.number<std::uint64_t>()));
-  return all;
-}
-
 // In ADIOS 1 a block has a time dimension with one element. The global shape does not have it, and
 // ends with a 0 instead. It is dropped, since a step is one element of time.
-void drop_time(Extents& extents, bool column_major) {
-  auto& [count, shape, start] = extents;
+void drop_time(Shape& extents, bool column_major) {
+  auto& [shape, start, count] = extents;
   if (all_zero(shape) || shape.back() != 0) return;
   if ((column_major ? count.back() : count.front()) != 1) return;
   count.erase(column_major ? count.end() - 1 : count.begin());
@@ -68,17 +45,15 @@ void drop_time(Extents& extents, bool column_major) {
 }
 
 // Interprets the three lists of a block as adios2 does.
-Shape shape_of(Extents&& from) {
+Shape shape_of(Shape&& from) {
   Shape at;
   if (from.shape == std::vector<Count>{local_value}) {
     at.shape = from.shape;
     return at;
   }
-  const auto joints = std::count(from.shape.begin(), from.shape.end(), joined);
-  if (all_zero(from.shape) && all_zero(from.start)) {
-    at.count = std::move(from.count);
-  } else {
-    at.count = std::move(from.count);
+  const auto joints = std::ranges::count(from.shape, joined);
+  at.count = std::move(from.count);
+  if (!all_zero(from.shape) || !all_zero(from.start)) {
     at.shape = std::move(from.shape);
     if (joints == 0) at.start = std::move(from.start);
   }
@@ -95,8 +70,7 @@ Shape shape_of(Extents&& from) {
 
 Count bytes_of(Type type, const Shape& at) {
   Count bytes = size_of(type);
-  for (const Count n : at.count)
-    if (__builtin_mul_overflow(bytes, n, &bytes)) damaged("a block of more than 2^63 bytes");
+  if (!multiply_all(at.count, bytes)) damaged("a block of more than 2^63 bytes");
   return bytes;
 }
 
@@ -113,7 +87,7 @@ double sum_of(Cursor& from, std::size_t bytes) {
 
 // Parses statistics in BP3's form: those whose bits are set, in this order. Complex numbers have
 // three sets, of their absolute values and both parts, as floats of 8 bytes.
-void parse_statistics(Cursor& from, std::uint32_t bits, Type type, bool swapped, Block& block) {
+void parse_statistics(Cursor& from, std::uint32_t bits, Type type, Block& block) {
   const Type bound = is_complex(type) ? Type::float64 : type;
   const std::size_t sums = type == Type::long_double ? 16 : 8;
   bool any = true;  // false: no value counts, and the bounds mean nothing
@@ -122,10 +96,10 @@ void parse_statistics(Cursor& from, std::uint32_t bits, Type type, bool swapped,
       if ((bits >> bit & 1) == 0) continue;
       switch (static_cast<Statistic>(bit)) {
         case Statistic::min:
-          block.min = value_of(from, bound, swapped);
+          block.min = from.value(bound);
           break;
         case Statistic::max:
-          block.max = value_of(from, bound, swapped);
+          block.max = from.value(bound);
           break;
         case Statistic::count:
           block.moments.count = from.number<std::uint32_t>();
@@ -152,10 +126,10 @@ void parse_statistics(Cursor& from, std::uint32_t bits, Type type, bool swapped,
                       !is_complex(type);
 }
 
-void parse_ranges(Cursor& from, Type type, std::size_t dimensions, bool swapped, Block& block) {
+void parse_ranges(Cursor& from, Type type, std::size_t dimensions, Block& block) {
   const std::size_t parts = from.number<std::uint16_t>();
-  block.min = value_of(from, type, swapped);
-  block.max = value_of(from, type, swapped);
+  block.min = from.value(type);
+  block.max = from.value(type);
   block.has_range = true;
   if (parts <= 1) return;
   from.take(1 + 8 + 2 * dimensions);  // how the block is divided
@@ -165,7 +139,7 @@ void parse_ranges(Cursor& from, Type type, std::size_t dimensions, bool swapped,
 struct Operation {
   std::string name;
   std::uint8_t type = 0;  // type and extents of the values before the operator
-  Extents extents;
+  Shape extents;
 };
 
 Operation parse_operation(Cursor& from) {
@@ -173,7 +147,7 @@ Operation parse_operation(Cursor& from) {
   const auto name = from.take(from.number<std::uint8_t>());
   operation.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
   operation.type = from.number<std::uint8_t>();
-  operation.extents = parse_dimensions(from);
+  operation.extents = from.extents(false);
   from.take(from.number<std::uint16_t>());
   if (operation.name.empty()) damaged("an operator without a name");
   return operation;
@@ -190,6 +164,26 @@ void swap_each(std::span<std::byte> values) {
 }
 
 }  // namespace
+
+Value Cursor::value(Type type) {
+  Value value{};
+  const auto bytes = take(static_cast<std::size_t>(size_of(type)));
+  std::copy(bytes.begin(), bytes.end(), value.begin());
+  if (swapped_) swap_values(type, std::span(value).first(bytes.size()));
+  return value;
+}
+
+Shape Cursor::extents(bool in_group) {
+  const std::size_t n = number<std::uint8_t>();
+  number<std::uint16_t>();  // size of the lists
+  Shape all;
+  for (std::size_t d = 0; d < n; ++d)
+    for (auto* list : {&all.count, &all.shape, &all.start}) {
+      if (in_group) take(1);
+      list->push_back(static_cast<Count>(number<std::uint64_t>()));
+    }
+  return all;
+}
 
 void swap_values(Type type, std::span<std::byte> values) {
   switch (size_of(type) / (is_complex(type) ? 2 : 1)) {
@@ -221,12 +215,7 @@ bool parse_head(std::span<const std::byte> head) {
 
 StepRecord parse_record(std::span<const std::byte, record_bytes> record, bool swapped) {
   Cursor from(record, swapped);
-  const auto place = [&] {
-    const auto n = from.number<std::uint64_t>();
-    if (n > static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()))
-      damaged("a step's index lies nowhere");
-    return static_cast<Offset>(n);
-  };
+  const auto place = [&] { return from.count("a step's index lies nowhere"); };
   StepRecord step;
   step.step = from.number<std::uint64_t>();
   step.rank = from.number<std::uint64_t>();
@@ -244,10 +233,7 @@ StepRecord parse_record(std::span<const std::byte, record_bytes> record, bool sw
 Count parse_elements_head(std::span<const std::byte> elements, bool swapped) {
   Cursor from(elements, swapped);
   from.number<std::uint32_t>();
-  const auto bytes = from.number<std::uint64_t>();
-  if (bytes > static_cast<std::uint64_t>(std::numeric_limits<Count>::max()))
-    damaged("the index of a step is too long");
-  return static_cast<Count>(bytes);
+  return from.count("the index of a step is too long");
 }
 
 std::uint32_t parse_elements(std::span<const std::byte> head, bool swapped) {
@@ -276,10 +262,7 @@ Group parse_group(Cursor& from) {
   group.rank = from.number<std::uint32_t>();
   from.text();  // name of the step
   group.step = from.number<std::uint32_t>();
-  const auto place = from.number<std::uint64_t>();
-  if (place > static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()))
-    damaged("a process group lies nowhere");
-  group.place = static_cast<Offset>(place);
+  group.place = from.count("a process group lies nowhere");
   return group;
 }
 
@@ -325,10 +308,9 @@ bool VariableEntry::next(Block& block) {
 }
 
 void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Block& block) {
-  const bool swapped = origin_.swapped;
-  Cursor from(bytes, swapped);
+  Cursor from(bytes, origin_.swapped);
   std::uint32_t bits = 0;
-  Extents extents;
+  Shape extents;
   Type& type = variable_.type;
   while (!from.at_end()) {
     const auto what = from.number<std::uint8_t>();
@@ -344,23 +326,23 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
         if (type == Type::string)
           block.text = from.text();
         else
-          block.min = block.max = value_of(from, type, swapped);
+          block.min = block.max = from.value(type);
         break;
       case Characteristic::min:
-        block.min = value_of(from, type, swapped);
+        block.min = from.value(type);
         break;
       case Characteristic::max:
-        block.max = value_of(from, type, swapped);
+        block.max = from.value(type);
         block.has_range = true;
         break;
       case Characteristic::minmax:
-        parse_ranges(from, type, extents.count.size(), swapped, block);
+        parse_ranges(from, type, extents.count.size(), block);
         break;
       case Characteristic::bitmap:
         bits = from.number<std::uint32_t>();
         break;
       case Characteristic::stat:
-        parse_statistics(from, bits, type, swapped, block);
+        parse_statistics(from, bits, type, block);
         break;
       case Characteristic::offset:
         block.place = static_cast<Offset>(from.number<std::uint64_t>());
@@ -369,7 +351,7 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
         block.payload = static_cast<Offset>(from.number<std::uint64_t>());
         break;
       case Characteristic::dimensions:
-        extents = parse_dimensions(from);
+        extents = from.extents(false);
         break;
       case Characteristic::transform_type: {
         Operation operation = parse_operation(from);
@@ -389,7 +371,7 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
   block.at = shape_of(std::move(extents));
   if (origin_.column_major)
     for (auto* list : {&block.at.shape, &block.at.start, &block.at.count})
-      std::reverse(list->begin(), list->end());
+      std::ranges::reverse(*list);
   check(block);
 }
 
@@ -437,7 +419,7 @@ AttributeEntry parse_attribute(std::span<const std::byte> entry, Origin origin) 
         what.take(8);
         break;
       case Characteristic::dimensions: {
-        const Extents extents = parse_dimensions(what);
+        const Shape extents = what.extents(false);
         if (extents.count.size() > 1 || (extents.count.size() == 1 && extents.count[0] < 0))
           damaged("attribute " + attribute.name + " is no list");
         if (!extents.count.empty()) elements = static_cast<std::size_t>(extents.count[0]);

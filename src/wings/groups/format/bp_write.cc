@@ -41,8 +41,6 @@ void put_text(Bytes& out, std::string_view text) {
   put_raw(out, text);
 }
 
-void put_id(Bytes& out, Characteristic id) { put(out, static_cast<std::uint8_t>(id)); }
-
 constexpr std::size_t longest_text = std::numeric_limits<std::uint16_t>::max();
 // A group's entry in md.0 has a length of 16 bits: the name, 21 other bytes, and the step's name.
 constexpr std::size_t longest_group_name = longest_text - 64;
@@ -93,35 +91,6 @@ void put_value(Bytes& out, Type type, const Value& value) {
   put_bytes(out, std::span(value).first(static_cast<std::size_t>(size_of(type))));
 }
 
-/// Prints the value of a scalar or a local value.
-void put_value(Bytes& out, Type type, const Block& block) {
-  put_id(out, Characteristic::value);
-  type == Type::string ? put_text(out, block.text) : put_value(out, type, block.min);
-}
-
-/// Prints the range. Returns how many characteristics it has.
-int put_range(Bytes& out, Type type, const Block& block, Form form = Form::bp4) {
-  const bool moments =
-      block.has_moments && std::in_range<std::uint32_t>(block.moments.count);  // BP3 holds 32 bits
-  const bool as_stat = moments || form == Form::bp3;  // ADIOS 1 reads only this form
-  if (as_stat) {
-    put_id(out, Characteristic::bitmap);
-    put(out, moments ? bits_with_moments : bits_of_range);
-    put_id(out, Characteristic::stat);
-  } else {
-    put_id(out, Characteristic::minmax);
-    put(out, std::uint16_t{1});
-  }
-  put_value(out, type, block.min);
-  put_value(out, type, block.max);
-  if (moments) {
-    put(out, static_cast<std::uint32_t>(block.moments.count));
-    put(out, block.moments.sum);
-    put(out, block.moments.squares);
-  }
-  return as_stat ? 2 : 1;
-}
-
 constexpr std::size_t mark_groups_digits = 8;
 
 std::string hexadecimal(std::uint64_t number, std::size_t digits) {
@@ -138,13 +107,15 @@ bool tells_range(const Variable& variable, const Block& block) {
 class Characteristics {
  public:
   explicit Characteristics(Bytes& out) : out_(out), at_(out.size()) { out.resize(at_ + 5); }
-  void one() { ++number_; }
-  void some(int number) { number_ = static_cast<std::uint8_t>(number_ + number); }
+  /// Begins the next one. What it has is printed to the bytes that this returns.
+  Bytes& begin(Characteristic id) {
+    put(out_, static_cast<std::uint8_t>(id));
+    ++number_;
+    return out_;
+  }
   template <typename T>
   void add(Characteristic id, T value) {
-    put_id(out_, id);
-    put(out_, value);
-    one();
+    put(begin(id), value);
   }
   void end(std::string_view name) {
     put_at(out_, at_, number_);
@@ -156,6 +127,27 @@ class Characteristics {
   std::size_t at_;
   std::uint8_t number_ = 0;
 };
+
+/// Adds the value of a scalar or a local value.
+void add_value(Characteristics& list, Type type, const Block& block) {
+  Bytes& out = list.begin(Characteristic::value);
+  type == Type::string ? put_text(out, block.text) : put_value(out, type, block.min);
+}
+
+void add_range(Characteristics& list, Type type, const Block& block, Form form) {
+  const bool moments =
+      block.has_moments && std::in_range<std::uint32_t>(block.moments.count);  // BP3 holds 32 bits
+  const bool as_stat = moments || form == Form::bp3;  // ADIOS 1 reads only this form
+  if (as_stat) list.add(Characteristic::bitmap, moments ? bits_with_moments : bits_of_range);
+  Bytes& out = list.begin(as_stat ? Characteristic::stat : Characteristic::minmax);
+  if (!as_stat) put(out, std::uint16_t{1});
+  put_value(out, type, block.min);
+  put_value(out, type, block.max);
+  if (!moments) return;
+  put(out, static_cast<std::uint32_t>(block.moments.count));
+  put(out, block.moments.sum);
+  put(out, block.moments.squares);
+}
 
 Count elements_of(const Attribute& attribute) {
   const Count size = size_of(attribute.type);
@@ -244,7 +236,7 @@ void check(const Variable& variable, const Shape& at) {
                     " dimensions, BP files have room for 255",
                 "use fewer dimensions");
   }
-  if (std::find(at.shape.begin(), at.shape.end(), 0) != at.shape.end()) return;
+  if (any_zero(at.shape)) return;
   Count bytes = std::max<Count>(size_of(variable.type), 1);
   for (const Count extent : at.shape)
     if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes))
@@ -334,10 +326,9 @@ GroupImage::Places GroupImage::add(const Variable& variable, std::uint32_t membe
   put_dimensions(own_, block.at, true);
   Characteristics characteristics(own_);
   if (tells_range(variable, block)) {
-    characteristics.some(put_range(own_, variable.type, block));
+    add_range(characteristics, variable.type, block, Form::bp4);
   } else if (is_local_value(block.at)) {
-    put_value(own_, variable.type, block);
-    characteristics.one();
+    add_value(characteristics, variable.type, block);
   }
   characteristics.end(variable.name);
   // The end tag is padded so that the payload is aligned.
@@ -491,14 +482,11 @@ void append_block(Bytes& out, const Variable& variable, const Block& block, Form
   Characteristics characteristics(out);
   characteristics.add(Characteristic::time_index, block.step);
   characteristics.add(Characteristic::file_index, block.file);
-  put_id(out, Characteristic::dimensions);
-  put_dimensions(out, block.at, false);
-  characteristics.one();
+  put_dimensions(characteristics.begin(Characteristic::dimensions), block.at, false);
   if (block.has_value) {
-    put_value(out, variable.type, block);
-    characteristics.one();
+    add_value(characteristics, variable.type, block);
   } else if (tells_range(variable, block)) {
-    characteristics.some(put_range(out, variable.type, block, form));
+    add_range(characteristics, variable.type, block, form);
   }
   characteristics.add(Characteristic::offset, block.place);
   // ADIOS 1 expects the place of a text's characters, not of its length.
@@ -531,13 +519,11 @@ void append_attribute(Bytes& out, const Attribute& attribute, std::uint32_t memb
   Characteristics characteristics(out);
   characteristics.add(Characteristic::time_index, step);
   characteristics.add(Characteristic::file_index, file);
-  put_id(out, Characteristic::dimensions);
-  put_dimensions(out, {{}, {}, {elements_of(attribute)}}, false);
-  characteristics.one();
-  put_id(out, Characteristic::value);
+  put_dimensions(characteristics.begin(Characteristic::dimensions),
+                 {{}, {}, {elements_of(attribute)}}, false);
+  characteristics.begin(Characteristic::value);
   for (const std::string& text : attribute.texts) put_text(out, text);
   put_bytes(out, attribute.values);
-  characteristics.one();
   characteristics.add(Characteristic::offset, Offset{0});  // no reader uses it
   characteristics.add(Characteristic::payload_offset, Offset{0});
   characteristics.end(attribute.name);
@@ -547,13 +533,12 @@ void append_attribute(Bytes& out, const Attribute& attribute, std::uint32_t memb
 
 // ---- BP3
 
-std::array<std::byte, whole_footer_bytes> print_footer(Offset groups, Offset variables,
-                                                       Offset attributes) {
+std::array<std::byte, whole_footer_bytes> print_footer(const StepRecord& index) {
   constexpr std::size_t digits_at = 24, places_at = 28, order_at = 52, flags_at = 54;
   std::array<std::byte, whole_footer_bytes> footer{};
   std::memcpy(footer.data(), own_footer_tag.data(), own_footer_tag.size());
   std::memcpy(footer.data() + digits_at, version_digits.data(), version_digits.size());
-  const std::array<Offset, 3> places{groups, variables, attributes};
+  const std::array<Offset, 3> places{index.groups, index.variables, index.attributes};
   std::memcpy(footer.data() + places_at, places.data(), sizeof places);
   footer[order_at] = std::byte{std::endian::native == std::endian::big};
   footer[flags_at] = std::byte{0};      // no subfiles

@@ -112,8 +112,7 @@ void append_attribute(Bytes& out, const Attribute& attribute, std::uint32_t memb
 
 /// The end of a BP3 file: a tag, the places of the three parts of its index, and how to read it.
 inline constexpr Count whole_footer_bytes = 56;
-std::array<std::byte, whole_footer_bytes> print_footer(Offset groups, Offset variables,
-                                                       Offset attributes);
+std::array<std::byte, whole_footer_bytes> print_footer(const StepRecord& index);
 /// The beginning of the tag in a footer that print_footer() makes.
 inline constexpr std::string_view own_footer_tag = "ADIOS-BP v2.9.0 forebay";
 

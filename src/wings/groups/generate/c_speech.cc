@@ -11,33 +11,11 @@
 namespace forebay::tools {
 namespace {
 
-const char* c_type(GroupType type) {
-  switch (type) {
-    case GroupType::int8:
-      return "int8_t";
-    case GroupType::int16:
-      return "int16_t";
-    case GroupType::int32:
-      return "int32_t";
-    case GroupType::int64:
-      return "int64_t";
-    case GroupType::uint8:
-      return "uint8_t";
-    case GroupType::uint16:
-      return "uint16_t";
-    case GroupType::uint32:
-      return "uint32_t";
-    case GroupType::uint64:
-      return "uint64_t";
-    case GroupType::float32:
-      return "float";
-    case GroupType::float64:
-      return "double";
-    case GroupType::text:
-      return "char";
-    default:
-      return nullptr;  // C++ has other complex types
-  }
+/// Returns the C type of an element; empty for strings, and for complex numbers, of which C++ has
+/// other types. The printed names of types are those of C.
+std::string c_type(GroupType type) {
+  if (is_integer(type)) return fmt::format("{}_t", name_of(type));
+  return to_engine(type) == Type::none ? "" : name_of(type);
 }
 
 // The keywords of C and C++, the words of <stdbool.h>, and NULL.
@@ -69,12 +47,7 @@ std::string literal(const std::string& text) {
 class CSpeech : public Speech {
  public:
   bool is_name(const std::string& text) const override {
-    const auto begins = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    };
-    return !text.empty() && !is_keyword(text) && begins(text[0]) &&
-           std::all_of(text.begin(), text.end(),
-                       [&](char c) { return begins(c) || (c >= '0' && c <= '9'); });
+    return is_identifier(text) && !is_keyword(text);
   }
   std::string number(Count value) const override { return fmt::format("INT64_C({})", value); }
   std::string integer(const std::string& value) const override {
@@ -95,8 +68,8 @@ class CSpeech : public Speech {
   }
   // Converts to the declared type, whatever type the program has.
   void write_scalar(const Spoken& what) override {
-    const char* type = c_type(what.variable->type);
-    if (!type) return write(what, fmt::format("&({})", what.value));
+    const std::string type = c_type(what.variable->type);
+    if (type.empty()) return write(what, fmt::format("&({})", what.value));
     text_ += fmt::format("if (forebay_status == 0) {{\n  const {} forebay_value = ({});\n", type,
                          what.value);
     text_ +=
@@ -107,14 +80,15 @@ class CSpeech : public Speech {
   void write_array(const Spoken& what) override { write(what, what.value); }
 
   void read_scalar(const Spoken& what) override {
-    const char* type = c_type(what.variable->type);
+    const std::string type = c_type(what.variable->type);
     expect(what, 0);
     text_ += "if (forebay_status == 0) {\n";
-    if (type) text_ += fmt::format("  {} forebay_value;\n", type);
+    if (!type.empty()) text_ += fmt::format("  {} forebay_value;\n", type);
     text_ += fmt::format("  forebay_status = forebay_read(forebay_file, {}, {}, NULL, NULL, {});\n",
                          literal(what.variable->name), step(what),
-                         type ? "&forebay_value" : fmt::format("&({})", what.value));
-    if (type) text_ += fmt::format("  if (forebay_status == 0) {} = forebay_value;\n", what.value);
+                         type.empty() ? fmt::format("&({})", what.value) : "&forebay_value");
+    if (!type.empty())
+      text_ += fmt::format("  if (forebay_status == 0) {} = forebay_value;\n", what.value);
     text_ += "}\n";
   }
   // The size of the program's buffer is unknown.
@@ -143,18 +117,9 @@ class CSpeech : public Speech {
         literal(what.variable->name), step(what), what.value);
   }
 
-  std::vector<std::string> needs_to_write() const override {
-    return {"  int forebay_file         that is open for writing",
-            "  int forebay_status       0, or what went wrong before; then nothing is done"};
-  }
-  std::vector<std::string> needs_to_read(bool sums) const override {
-    std::vector<std::string> needs = {
-        "  int forebay_file         that is open for reading",
-        "  int64_t forebay_step     of the file, from 0",
-        "  int forebay_status       0, or what went wrong before; then nothing is done"};
-    if (sums)
-      needs.emplace_back("  MPI_Comm forebay_comm    whose ranks all include this, together");
-    return needs;
+  Declarations declarations() const override {
+    return {"int forebay_file         ", "int64_t forebay_step     ", "int forebay_status       ",
+            "MPI_Comm forebay_comm    whose ranks all include this, together"};
   }
 
  private:
@@ -179,6 +144,14 @@ class CSpeech : public Speech {
 };
 
 }  // namespace
+
+bool is_identifier(std::string_view text) {
+  const auto begins = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !text.empty() && begins(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return begins(c) || (c >= '0' && c <= '9'); });
+}
 
 std::string in_comment(std::string text) {
   for (std::size_t at = 0; (at = text.find("*/", at)) != std::string::npos; ++at)

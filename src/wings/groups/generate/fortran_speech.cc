@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 
+#include "base/words.h"
 #include "groups/generate/speech.h"
 
 namespace forebay::tools {
@@ -13,22 +12,11 @@ namespace {
 
 // Fortran has no unsigned integers: signed ones hold the same bits.
 struct FortranType {
-  const char *type, *kind;
+  std::string type, kind;
 };
 FortranType fortran_type(GroupType type) {
+  if (is_integer(type)) return {"integer", fmt::format("c_int{}_t", 8 * size_of(type))};
   switch (type) {
-    case GroupType::int8:
-    case GroupType::uint8:
-      return {"integer", "c_int8_t"};
-    case GroupType::int16:
-    case GroupType::uint16:
-      return {"integer", "c_int16_t"};
-    case GroupType::int32:
-    case GroupType::uint32:
-      return {"integer", "c_int32_t"};
-    case GroupType::int64:
-    case GroupType::uint64:
-      return {"integer", "c_int64_t"};
     case GroupType::float32:
       return {"real", "c_float"};
     case GroupType::float64:
@@ -38,7 +26,7 @@ FortranType fortran_type(GroupType type) {
     case GroupType::complex128:
       return {"complex", "c_double_complex"};
     default:
-      return {"character", "c_char"};
+      return {"character", "1, c_char"};
   }
 }
 
@@ -49,19 +37,15 @@ std::string fortran_literal(const std::string& text) {
 }
 
 // A variable with such a name would hide an intrinsic function that generated code calls.
-bool hides_a_function(std::string text) {
-  const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
-  std::transform(text.begin(), text.end(), text.begin(), lower);
-  return text == "int" || text == "real" || text == "cmplx";
+bool hides_a_function(std::string_view text) {
+  const std::string name = lower_case(text);
+  return name == "int" || name == "real" || name == "cmplx";
 }
 
 class FortranSpeech : public Speech {
  public:
   bool is_name(const std::string& text) const override {
-    const auto begins = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    return !text.empty() && text.size() <= 63 && !hides_a_function(text) && begins(text[0]) &&
-           std::all_of(text.begin(), text.end(),
-                       [&](char c) { return begins(c) || (c >= '0' && c <= '9') || c == '_'; });
+    return is_identifier(text) && text[0] != '_' && text.size() <= 63 && !hides_a_function(text);
   }
   std::string number(Count value) const override { return fmt::format("{}_c_int64_t", value); }
   std::string integer(const std::string& value) const override {
@@ -82,12 +66,11 @@ class FortranSpeech : public Speech {
   }
   // Converts to the declared kind, whatever kind the program has.
   void write_scalar(const Spoken& what) override {
-    const FortranType type = fortran_type(what.variable->type);
-    const std::string name = type.type;
+    const auto [type, kind] = fortran_type(what.variable->type);
     std::string value = what.value;
-    if (name == "integer") value = fmt::format("int({}, {})", value, type.kind);
-    if (name == "real") value = fmt::format("real({}, {})", value, type.kind);
-    if (name == "complex") value = fmt::format("cmplx({}, kind={})", value, type.kind);
+    if (type == "integer") value = fmt::format("int({}, {})", value, kind);
+    if (type == "real") value = fmt::format("real({}, {})", value, kind);
+    if (type == "complex") value = fmt::format("cmplx({}, kind={})", value, kind);
     write("forebay_write", what, value);
   }
   void write_string(const Spoken& what) override {
@@ -96,12 +79,10 @@ class FortranSpeech : public Speech {
   void write_array(const Spoken& what) override { write("forebay_write", what, what.value); }
 
   void read_scalar(const Spoken& what) override {
-    const FortranType type = fortran_type(what.variable->type);
+    const auto [type, kind] = fortran_type(what.variable->type);
     expect(1, what, 0);
     line(1, "block");
-    line(2, fmt::format("{}({}) :: forebay_value", type.type,
-                        std::string(type.type) == "character" ? std::string("1, c_char")
-                                                              : std::string(type.kind)));
+    line(2, fmt::format("{}({}) :: forebay_value", type, kind));
     read(2, "forebay_read", what, "forebay_value");
     line(2, fmt::format("if (forebay_status == 0) {} = forebay_value", what.value));
     line(1, "end block");
@@ -114,8 +95,8 @@ class FortranSpeech : public Speech {
     line(1, "block");
     line(2, fmt::format("integer(c_int64_t) :: forebay_start({0}), forebay_count({0})", n));
     if (box.summed) line(2, "integer :: forebay_mpi_status");
-    if (!box.divisors.empty()) line(2, "logical :: forebay_divides");
     const bool divides = !box.divisors.empty();
+    if (divides) line(2, "logical :: forebay_divides");
     if (divides) begin_division(box.divisors);
     line(divides ? 3 : 2, fmt::format("forebay_start = [{}]", fmt::join(box.start, ", ")));
     line(divides ? 3 : 2, fmt::format("forebay_count = [{}]", fmt::join(box.count, ", ")));
@@ -133,21 +114,11 @@ class FortranSpeech : public Speech {
     line(1, "end block");
   }
 
-  std::vector<std::string> needs_to_write() const override {
-    return {
-        "  integer :: forebay_file            that is open for writing",
-        "  integer :: forebay_status          0, or what went wrong before; then nothing is done"};
-  }
-  std::vector<std::string> needs_to_read(bool sums) const override {
-    std::vector<std::string> needs = {
-        "  integer :: forebay_file            that is open for reading",
-        "  integer(c_int64_t) :: forebay_step of the file, from 0",
-        "  integer :: forebay_status          0, or what went wrong before; then nothing is done"};
-    if (sums)
-      needs.emplace_back(
-          "  forebay_comm                       a communicator whose ranks all include this, "
-          "together, with mpi or mpi_f08");
-    return needs;
+  Declarations declarations() const override {
+    return {"integer :: forebay_file            ", "integer(c_int64_t) :: forebay_step ",
+            "integer :: forebay_status          ",
+            "forebay_comm                       a communicator whose ranks all include this, "
+            "together, with mpi or mpi_f08"};
   }
 
  private:

@@ -31,7 +31,7 @@ std::vector<GroupDefinition> chosen_groups(const Config& config,
   std::vector<std::string_view> known;
   for (const GroupDefinition& group : config.groups) known.push_back(group.name);
   for (const std::string& name : names) {
-    const auto found = std::find(known.begin(), known.end(), name);
+    const auto found = std::ranges::find(known, name);
     if (found == known.end())
       throw Error(Errc::einval, config.name + " has no group " + name,
                   did_you_mean(name, known, ""));

@@ -1,4 +1,4 @@
-// The text of generated code. tests/foreign compiles and runs it.
+// The text of generated code. groups/tests compiles and runs it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -23,8 +23,8 @@ bool is_scalar(const GroupVariable& v) { return v.dimensions.empty(); }
 
 // Generated lines cannot contain control characters.
 void refuse_control_characters(const std::string& text, const std::string& what) {
-  if (std::all_of(text.begin(), text.end(),
-                  [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; }))
+  if (std::ranges::all_of(
+          text, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; }))
     return;
   throw Error(Errc::einval, what + " has a control character: " + printable(text),
               "code cannot be generated for it; take it out");
@@ -33,8 +33,7 @@ void refuse_control_characters(const std::string& text, const std::string& what)
 // The prefix is reserved for names in generated code and for the library's functions.
 void refuse_names_of_the_library(const GroupVariable& v, Language language) {
   std::string text = v.gwrite.empty() ? v.name : v.gwrite;
-  const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
-  if (language == Language::fortran) std::transform(text.begin(), text.end(), text.begin(), lower);
+  if (language == Language::fortran) text = lower_case(text);
   const auto in_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   constexpr std::string_view prefix = "forebay_";
   for (std::size_t at = 0; (at = text.find(prefix, at)) != std::string::npos; at += prefix.size())
@@ -59,7 +58,8 @@ class Generator {
   }
 
   std::string write() {
-    begin("Writes what this rank has in a step of group ", speech_->needs_to_write());
+    begin("Writes what this rank has in a step of group ",
+          {declared_.file + "that is open for writing", status()});
     speech_->size(size());
     for_each(is_scalar, [&](const GroupVariable& v) {
       if (is_string(v))
@@ -73,10 +73,12 @@ class Generator {
   }
 
   std::string read() {
-    const bool sums =
-        std::any_of(group_.variables.begin(), group_.variables.end(),
-                    [](const GroupVariable& v) { return !v.is_histogram && is_summed(v); });
-    begin("Reads this rank's share of a step of group ", speech_->needs_to_read(sums), box_names());
+    const bool sums = std::ranges::any_of(
+        group_.variables, [](const GroupVariable& v) { return !v.is_histogram && is_summed(v); });
+    std::vector<std::string> needs{declared_.file + "that is open for reading",
+                                   declared_.step + "of the file, from 0", status()};
+    if (sums) needs.push_back(declared_.comm);
+    begin("Reads this rank's share of a step of group ", needs, box_names());
     for_each(is_scalar, [&](const GroupVariable& v) {
       if (named_.contains(v.name)) return;
       if (is_string(v))
@@ -92,12 +94,15 @@ class Generator {
  private:
   static bool is_summed(const GroupVariable& v) { return !is_scalar(v) && v.global.empty(); }
 
+  std::string status() const {
+    return declared_.status + "0, or what went wrong before; then nothing is done";
+  }
   void begin(const std::string& what, const std::vector<std::string>& needs,
              const std::vector<std::string>& more = {}) {
     std::vector<std::string> about = {
         what + in_comment(group_.name) + ". Made by `forebay generate`: change the XML instead.",
         "To be included in a program that has, beside the variables,"};
-    about.insert(about.end(), needs.begin(), needs.end());
+    for (const std::string& need : needs) about.push_back("  " + need);
     about.insert(about.end(), more.begin(), more.end());
     speech_->begin(about);
   }
@@ -173,8 +178,8 @@ class Generator {
       box.summed = v.joined ? static_cast<std::size_t>(*v.joined) : slowest;
     }
     if (group_.column_major != speech_->has_c_order()) return box;
-    std::reverse(box.start.begin(), box.start.end());
-    std::reverse(box.count.begin(), box.count.end());
+    std::ranges::reverse(box.start);
+    std::ranges::reverse(box.count);
     if (box.summed) box.summed = box.count.size() - 1 - *box.summed;
     return box;
   }
@@ -182,6 +187,7 @@ class Generator {
   const GroupDefinition& group_;
   Language language_;
   std::unique_ptr<Speech> speech_ = speak(language_);
+  Declarations declared_ = speech_->declarations();
   std::set<std::string> named_;  // scalars in dimensions or offsets
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "method/groups.h"
@@ -21,6 +22,11 @@ struct SpokenBox {
   std::vector<std::string> start, count;
   std::vector<std::string> divisors;  ///< if one is 0, there is no box, and reading fails
   std::optional<std::size_t> summed;  ///< the dimension whose start is a sum over lower ranks
+};
+
+/// What a program must declare, with blanks up to what is said about it.
+struct Declarations {
+  std::string file, step, status, comm;
 };
 
 /// Makes one piece of code, statement by statement. Generated statements do nothing if the status
@@ -48,9 +54,7 @@ class Speech {
   virtual void read_string(const Spoken& what) = 0;
   virtual void read_array(const Spoken& what, const SpokenBox& box) = 0;
 
-  /// Return what the program must declare.
-  virtual std::vector<std::string> needs_to_write() const = 0;
-  virtual std::vector<std::string> needs_to_read(bool sums) const = 0;
+  virtual Declarations declarations() const = 0;
 
   const std::string& text() const { return text_; }
 
@@ -58,6 +62,8 @@ class Speech {
   std::string text_;
 };
 
+/// Returns whether a text has only letters, digits and "_", and begins with no digit.
+bool is_identifier(std::string_view text);
 /// Returns text without the end mark of C's comments.
 std::string in_comment(std::string text);
 

@@ -10,9 +10,7 @@
 
 namespace forebay::process_group {
 
-inline bool has_elements(const bp::Shape& at) {
-  return std::find(at.count.begin(), at.count.end(), 0) == at.count.end();
-}
+inline bool has_elements(const bp::Shape& at) { return !bp::any_zero(at.count); }
 
 class BlockPlaces {
  public:
@@ -27,8 +25,7 @@ class BlockPlaces {
     }
     if (!is_row()) return nullptr;
     if (blocks_ == 1 && kind_ == Kind::joined)
-      along_ = static_cast<std::size_t>(std::find(at.shape.begin(), at.shape.end(), bp::joined) -
-                                        at.shape.begin());
+      along_ = static_cast<std::size_t>(std::ranges::find(at.shape, bp::joined) - at.shape.begin());
     if (!has_elements(at)) return nullptr;
     if (shape_.empty()) {
       shape_ = at.count;

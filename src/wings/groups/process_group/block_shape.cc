@@ -14,19 +14,14 @@ namespace {
   throw Error(code, variable.name + ": " + why, advice);
 }
 
-bool has(const std::vector<Count>& extents, Count what) {
-  return std::find(extents.begin(), extents.end(), what) != extents.end();
-}
-
 Kind shape_kind(const bp::Variable& variable, const bp::Shape& at) {
   const std::size_t n = at.count.size();
   if (at.shape.empty() && at.start.empty()) return n == 0 ? Kind::scalar : Kind::local;
   if (at.shape == std::vector<Count>{bp::local_value} && at.start.empty() && n == 0)
     return Kind::local_value;
-  if (at.shape.size() == n && at.start.empty() &&
-      std::count(at.shape.begin(), at.shape.end(), bp::joined) == 1)
+  if (at.shape.size() == n && at.start.empty() && std::ranges::count(at.shape, bp::joined) == 1)
     return Kind::joined;
-  if (at.shape.size() == n && at.start.size() == n && !has(at.shape, bp::joined))
+  if (at.shape.size() == n && at.start.size() == n && std::ranges::count(at.shape, bp::joined) == 0)
     return Kind::global;
   refuse(Errc::einval, variable, "its shape, start and count do not go together",
          "give all three, with as many numbers each; a local array has a count alone, a joined one "
@@ -71,11 +66,9 @@ Kind kind_of(const bp::Variable& variable, const bp::Shape& at, Count bytes) {
   }
   Count wanted = bp::size_of(variable.type);
   // A block with one empty dimension has no elements, however large the others are.
-  const bool empty = has(at.count, 0);
-  for (const Count count : at.count) {
-    if (!empty && !multiply_fits(wanted, count, wanted))
-      refuse(Errc::eintoverflow, variable, "it has more than 2^63 bytes", "write smaller blocks");
-  }
+  const bool empty = bp::any_zero(at.count);
+  if (!empty && !bp::multiply_all(at.count, wanted))
+    refuse(Errc::eintoverflow, variable, "it has more than 2^63 bytes", "write smaller blocks");
   if (empty) wanted = 0;
   if (bytes != wanted) {
     refuse(Errc::edimsize, variable,
@@ -86,7 +79,7 @@ Kind kind_of(const bp::Variable& variable, const bp::Shape& at, Count bytes) {
 }
 
 bool leaves_a_trace(Kind kind, const bp::Shape& at) {
-  if (kind == Kind::local) return !has(at.count, 0);
+  if (kind == Kind::local) return !bp::any_zero(at.count);
   if (kind == Kind::global) return !bp::all_zero(at.shape);
   return true;
 }

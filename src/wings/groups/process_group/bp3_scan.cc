@@ -163,8 +163,7 @@ class FileScan {
   }
 
   void tell_steps() {
-    std::stable_sort(parts_.begin(), parts_.end(),
-                     [](const Part& a, const Part& b) { return a.time < b.time; });
+    std::ranges::stable_sort(parts_, {}, &Part::time);
     auto part = parts_.begin();
     std::int64_t told = 0;
     for (const std::uint32_t time : times_) {

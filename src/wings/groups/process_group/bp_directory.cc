@@ -14,7 +14,6 @@
 #include "comm/turns.h"
 #include "groups/format/bp_write.h"
 #include "groups/process_group/data_spread.h"
-#include "groups/process_group/old_files.h"
 #include "storage/directory.h"
 
 namespace forebay::process_group {
@@ -45,10 +44,8 @@ std::pair<std::uint32_t, std::uint32_t> number_of(const Comm& comm, const Comm& 
 /// file may end earlier while steps wait in logs.
 void cut_off(File& file, Offset end) {
   constexpr std::array<std::byte, bp::payload_alignment> nothing{};
-  attempt_to([&] {
-    if (file.size() <= end) return;
-    if (attempt_to([&] { file.truncate(end); })) file.write_at(end, nothing);
-  });
+  if (file.size() <= end) return;
+  if (attempt_to([&] { file.truncate(end); })) file.write_at(end, nothing);
 }
 
 }  // namespace
@@ -253,10 +250,10 @@ void BpDirectory::open_in_turns() {
 // The opening must be larger than earlier ones, even if clocks go back: it identifies what follows
 // a step.
 void BpDirectory::follow_openings() {
-  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - 1;
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const auto last =
       comm_.all_reduce(static_cast<std::int64_t>(std::min(last_opening_, most)), Reduce::max);
-  opening = std::max(opening, static_cast<std::uint64_t>(last) + 1);
+  opening = std::max(opening, opening_after(static_cast<std::uint64_t>(last)));
 }
 
 void BpDirectory::show(std::span<const bp::StepRecord> records) {
@@ -271,11 +268,13 @@ void BpDirectory::show(std::span<const bp::StepRecord> records) {
   index_end += std::ssize(records) * bp::record_bytes;
 }
 
-void BpDirectory::give_back() {
-  if (data_ranks_.is_root()) cut_off(*data_, data_end);
-  if (!comm_.is_root()) return;
-  cut_off(*metadata_, metadata_end);
-  cut_off(*index_, index_end);
+// A record whose write failed may be in the index nonetheless. What it names stays until it is
+// gone.
+bool BpDirectory::give_back() {
+  if (attempt_to([&] { by_root(comm_, [&] { cut_off(*index_, index_end); }); })) return false;
+  if (data_ranks_.is_root()) attempt_to([&] { cut_off(*data_, data_end); });
+  if (comm_.is_root()) attempt_to([&] { cut_off(*metadata_, metadata_end); });
+  return true;
 }
 
 void BpDirectory::sync() {

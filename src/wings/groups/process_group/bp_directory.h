@@ -27,7 +27,7 @@ class BpDirectory final : public BpFiles {
   std::shared_ptr<File> shared_metadata() override { return metadata_; }
   Offset index_begin(Offset /*data_end*/) const override { return metadata_end; }
   void show(std::span<const bp::StepRecord> records) override;
-  void give_back() override;
+  bool give_back() override;
 
   void sync() override;
   void close(std::optional<Error>& failed) override;

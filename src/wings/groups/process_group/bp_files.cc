@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <limits>
+#include <string>
 
 #include "comm/agree.h"
 #include "groups/process_group/bp_directory.h"
@@ -20,6 +22,14 @@ std::uint64_t new_opening() {
   const auto time = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
+std::uint64_t opening_after(std::uint64_t last) {
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 2;
+  if (last <= most) return last + 1;
+  throw Error(Errc::erange,
+              "a step is of opening " + std::to_string(last) + ", after which there is no other",
+              "it can be read, and converted to a new file, but not be appended to");
 }
 
 void add_up(const Comm& comm, std::vector<std::int64_t>& before, std::vector<std::int64_t>& total,

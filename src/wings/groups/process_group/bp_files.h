@@ -112,8 +112,8 @@ class BpFiles {
   /// Collective. Makes steps visible whose bytes are all in the files.
   virtual void show(std::span<const bp::StepRecord> records) = 0;
   /// Collective. Frees the space behind whole steps if that works. The next step overwrites it in
-  /// any case.
-  virtual void give_back() = 0;
+  /// any case. Returns false, on all ranks, if the index may still name what lies there.
+  virtual bool give_back() = 0;
 
   virtual void sync() = 0;  ///< collective
   /// Collective; `failed` keeps the first error of this rank.
@@ -142,6 +142,9 @@ class BpFiles {
 
 /// Returns a new number for this opening.
 std::uint64_t new_opening();
+/// Returns the number after that of an earlier opening. Errc::erange if it leaves none: numbers are
+/// times, so that such a one is damage.
+std::uint64_t opening_after(std::uint64_t last);
 
 /// Collective. Adds up lists over ranks. `before` has this rank's numbers, and gets the sums of
 /// lower ranks. `total` gets the sums of all ranks.

@@ -1,18 +1,14 @@
 #include "groups/process_group/bp_reader.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/joined_file.h"
-#include "base/raw_bytes.h"
 #include "comm/agree.h"
 #include "groups/format/bp_read.h"
 #include "groups/process_group/bp_scan.h"
@@ -36,26 +32,11 @@ static_assert(entry_window >= bp::longest_first_block);
 constexpr Count block_memory = 512;
 
 bool is_file(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-}
-
-Count product(const std::vector<Count>& list) {
-  return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
-}
-
-Kind kind_of(const bp::Shape& at) {
-  if (at.shape == std::vector<Count>{bp::local_value} && at.count.empty()) return Kind::local_value;
-  if (at.count.empty()) return Kind::scalar;
-  if (at.shape.empty()) return Kind::local;
-  return at.start.empty() ? Kind::joined : Kind::global;
+  std::error_code none;
+  return std::filesystem::is_regular_file(path, none);
 }
 
 using bp::may_be_global;
-
-std::size_t dimensions_of(const bp::Shape& at) {
-  return std::max(at.count.size(), at.shape.size());
-}
 
 }  // namespace
 
@@ -83,36 +64,6 @@ void refuse_lost_index(const std::string& path) {
 }
 
 }  // namespace
-
-/// Stores the contents of the broadcast in the reader.
-class BpReader::Taker final : public IndexReceiver {
- public:
-  explicit Taker(BpReader& reader) : reader_(reader) {}
-  void order(Container container, bp::Form form, bool swapped) override {
-    reader_.container_ = container;
-    reader_.form_ = form;
-    reader_.swapped_ = swapped;
-  }
-  void step(bool column_major, std::uint32_t time) override {
-    reader_.column_major_.push_back(column_major);
-    reader_.times_.push_back(time);
-  }
-  void attribute(bp::Attribute attribute) override {
-    reader_.attributes_.push_back(std::move(attribute));
-  }
-  void variable(const bp::Variable& variable, const bp::Block& first) override {
-    reader_.learn(variable, first);
-  }
-  void changed(std::size_t number, bp::Type type, const bp::Block& first) override {
-    reader_.learn({reader_.variables_[number].variable.name, type}, first);
-  }
-  void places(std::size_t number, const StepPlaces::Stretch& stretch) override {
-    reader_.variables_[number].steps.append(stretch);
-  }
-
- private:
-  BpReader& reader_;
-};
 
 // The memory is shared by an array, the parts of a box, and single blocks
 // (groups/records/stored_process_groups).
@@ -143,42 +94,12 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report, Co
                    std::array<std::int64_t, FileIdentity::count> numbers;
                    const auto rest = told.size() - sizeof numbers;
                    std::memcpy(numbers.data(), told.data() + rest, sizeof numbers);
-                   Taker taker(*this);
-                   receive_index(std::span<const std::byte>(told).first(rest), taker);
-                   const char* const index = container_ == Container::directory ? "/md.0" : "";
+                   index_ = receive_index(std::span<const std::byte>(told).first(rest));
+                   const char* const index = is_directory() ? "/md.0" : "";
                    metadata_ = std::make_unique<File>(path_ + index, false, rank_, report);
                    metadata_->expect(FileIdentity::from(numbers));
                    metadata_->ensure_open();
                  }));
-}
-
-// Learns the properties of a variable from its first block in a step.
-void BpReader::learn(const bp::Variable& said, const bp::Block& block) {
-  const auto [found, is_new] = places_.emplace(said.name, variables_.size());
-  const Kind kind = kind_of(block.at);
-  const bool without_extents = may_be_global(block.at);
-  if (is_new) {
-    StoredVariable made;
-    made.variable = said;
-    made.kind = kind;
-    made.dimensions = dimensions_of(block.at);
-    made.without_extents = without_extents;
-    variables_.push_back(std::move(made));
-  }
-  StoredVariable& variable = variables_[found->second];
-  if (variable.without_extents && !without_extents) {
-    variable.kind = kind;
-    variable.without_extents = false;
-    variable.varies = true;
-  }
-  const bool fits = kind == variable.kind || (without_extents && variable.kind == Kind::global);
-  if (variable.variable.type != said.type || !fits ||
-      variable.dimensions != dimensions_of(block.at))
-    variable.fault = "its type or shape differs between steps";
-  if (kind == Kind::global && variable.shape.empty()) variable.shape = block.at.shape;
-  variable.varies |= variable.kind == Kind::global && variable.shape != block.at.shape;
-  if (variable.operation.empty()) variable.operation = block.operation;
-  variable.longest_text = std::max(variable.longest_text, block.text.size());
 }
 
 void BpReader::fail(Errc code, const std::string& about, const std::string& why,
@@ -186,7 +107,9 @@ void BpReader::fail(Errc code, const std::string& about, const std::string& why,
   throw Error(code, path_ + ": variable " + about + ": " + why, advice);
 }
 
-std::size_t BpReader::find(std::string_view name) const { return place_of(places_, name, path_); }
+std::size_t BpReader::find(std::string_view name) const {
+  return place_of(index_.places, name, path_);
+}
 
 EntryPlace BpReader::entry_of(const StoredVariable& variable, std::size_t step) const {
   if (const auto found = variable.steps.find(step)) return *found;
@@ -200,7 +123,7 @@ EntryPlace BpReader::entry_of(const StoredVariable& variable, std::size_t step) 
 }
 
 std::uint64_t BpReader::unread_steps() const {
-  if (container_ != Container::directory) return 0;
+  if (!is_directory()) return 0;
   return steps_without_index(path_, steps(), rank_, report_);
 }
 
@@ -216,15 +139,15 @@ void BpReader::each_block(std::size_t v, std::size_t step, const OnBlock& f) con
 
 void BpReader::each_of(std::size_t v, std::size_t step, const EntryPlace* part, const OnBlock& f,
                        const OnWindow& behind) const {
-  const StoredVariable& variable = variables_.at(v);
+  const StoredVariable& variable = index_.variables.at(v);
   if (!variable.fault.empty())
     fail(Errc::ebad_file, variable.variable.name, variable.fault,
          "read it with the program that wrote it");
   const EntryPlace whole = entry_of(variable, step);
   const auto take = [&](bp::Block& block) {
-    if (container_ != Container::directory && block.step != times_[step]) return;
+    if (!is_directory() && block.step != time(step)) return;
     // The file number is arbitrary: ADIOS 1's method MPI writes the largest one.
-    if (container_ == Container::one_file) block.file = 0;
+    if (index_.container == Container::one_file) block.file = 0;
     if (variable.kind == Kind::global && may_be_global(block.at))
       block.at.shape = block.at.start = block.at.count;
     if (kind_of(block.at) != variable.kind || dimensions_of(block.at) != variable.dimensions)
@@ -232,8 +155,8 @@ void BpReader::each_of(std::size_t v, std::size_t step, const EntryPlace* part, 
     f(block);
   };
   naming(metadata_->path() + ", step " + std::to_string(step) + ", " + variable.variable.name, [&] {
-    walk(part ? *part : whole, !part && container_ == Container::directory, variable.variable,
-         {swapped_, column_major_[step], form_}, take, behind);
+    walk(part ? *part : whole, !part && is_directory(), variable.variable,
+         {swapped(), column_major(step), index_.origin.form}, take, behind);
   });
 }
 
@@ -297,7 +220,7 @@ const StoredArray& BpReader::array(std::size_t v, std::size_t step) const {
   array_of_ = {-1, -1};
   array_ = {};
   stretches_ = {};
-  const StoredVariable& variable = variables_.at(v);
+  const StoredVariable& variable = index_.variables.at(v);
   places_in_ = BlockPlaces(variable.kind);
   Stretch stretch;
   const char* fault = nullptr;  // the first one
@@ -350,7 +273,7 @@ void BpReader::check_plain(const StoredVariable& variable, const bp::Block& bloc
 // Uses the current path, as the directory may have been renamed.
 std::string BpReader::data_path(std::uint32_t file) const {
   const std::string number = std::to_string(file);
-  switch (container_) {
+  switch (index_.container) {
     case Container::directory: {
       const std::string index = metadata_->place_now();
       return index.substr(0, index.rfind('/')) + "/data." + number;
@@ -363,9 +286,9 @@ std::string BpReader::data_path(std::uint32_t file) const {
 }
 
 File& BpReader::data(std::uint32_t number) const {
-  if (container_ == Container::one_file) return *metadata_;
-  const auto found = std::find_if(open_.begin(), open_.end(),
-                                  [&](const auto& one) { return one.first == number; });
+  if (index_.container == Container::one_file) return *metadata_;
+  const auto found =
+      std::ranges::find_if(open_, [&](const auto& one) { return one.first == number; });
   if (found != open_.end()) {
     open_.splice(open_.begin(), open_, found);
   } else {
@@ -421,7 +344,7 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
         std::memcpy(out + run.at, buffer.data() + (run.from - first),
                     static_cast<std::size_t>(run.bytes));
     }
-    if (swapped_)
+    if (swapped())
       for (const Run& run : near) bp::swap_values(type, to(run));
     near.clear();
   };
@@ -527,7 +450,7 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
 
 const StoredArray& BpReader::checked(std::size_t v, std::size_t step,
                                      const Subarray& selection) const {
-  const StoredVariable& variable = variables_.at(v);
+  const StoredVariable& variable = index_.variables.at(v);
   check_numbers(variable);
   const StoredArray& all = array(v, step);
   if (all.shape.empty()) return all;
@@ -540,16 +463,15 @@ const StoredArray& BpReader::checked(std::size_t v, std::size_t step,
     fail(fault->code, variable.variable.name, fault->what,
          "forebay_inq_shape tells how many there are");
   Count wanted = bp::size_of(variable.variable.type);
-  for (const Count count : selection.count)
-    if (__builtin_mul_overflow(wanted, count, &wanted))
-      fail(Errc::eintoverflow, variable.variable.name, "the selection has more than 2^63 bytes",
-           "read it in parts");
+  if (!bp::multiply_all(selection.count, wanted))
+    fail(Errc::eintoverflow, variable.variable.name, "the selection has more than 2^63 bytes",
+         "read it in parts");
   return all;
 }
 
 void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, std::byte* out,
                     std::span<const std::byte> fill) const {
-  const StoredVariable& variable = variables_.at(v);
+  const StoredVariable& variable = index_.variables.at(v);
   const StoredArray& all = checked(v, step, selection);
   const auto size = static_cast<std::size_t>(bp::size_of(variable.variable.type));
   if (all.shape.empty()) {
@@ -567,8 +489,7 @@ void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, 
   }
   if (!strided) return read_box(variable, all, selection.start, selection.count, out, fill);
   Count bytes = static_cast<Count>(size);
-  for (const Count e : extent)
-    if (__builtin_mul_overflow(bytes, e, &bytes)) bytes = box_bytes + 1;
+  if (!bp::multiply_all(extent, bytes)) bytes = box_bytes + 1;
   if (bytes > box_bytes && selection.elements() > 1) {
     const auto [first, second] = halves_of(selection);
     read(v, step, first, out, fill);
@@ -604,7 +525,7 @@ void BpReader::each_part(std::size_t v, const bp::Block& block,
 
 void BpReader::read_part(std::size_t v, const bp::Block& block, Offset from,
                          std::span<std::byte> out) const {
-  const StoredVariable& variable = variables_.at(v);
+  const StoredVariable& variable = index_.variables.at(v);
   check_numbers(variable);
   check_plain(variable, block);
   if (block.has_value) {
@@ -612,11 +533,11 @@ void BpReader::read_part(std::size_t v, const bp::Block& block, Offset from,
     return;
   }
   read_whole(data(block.file), block.payload + from, out);
-  if (swapped_) bp::swap_values(variable.variable.type, out);
+  if (swapped()) bp::swap_values(variable.variable.type, out);
 }
 
 std::string BpReader::text(std::size_t v, std::size_t step) const {
-  const StoredVariable& variable = variables_.at(v);
+  const StoredVariable& variable = index_.variables.at(v);
   if (variable.variable.type != bp::Type::string)
     fail(Errc::echar, variable.variable.name, "it is no string", "read it as numbers");
   if (variable.kind != Kind::scalar)

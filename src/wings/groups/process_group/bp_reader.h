@@ -15,7 +15,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,28 +29,10 @@
 #include "groups/process_group/block_places.h"
 #include "groups/process_group/index_broadcast.h"
 #include "groups/process_group/name_catalogue.h"
-#include "groups/process_group/name_places.h"
 #include "groups/process_group/overlap.h"
-#include "groups/process_group/step_places.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
-
-/// A variable in a file. Shapes are in C order, so that the last dimension varies fastest, even if
-/// the writing program has the other order.
-struct StoredVariable {
-  bp::Variable variable;
-  Kind kind = Kind::scalar;
-  std::size_t dimensions = 0;
-  /// The ADIOS operator of the first block of a step; empty: none.
-  std::string operation;
-  std::string fault;             ///< why it cannot be read; empty: it can be read
-  std::size_t longest_text = 0;  ///< of a string, over all steps
-  StepPlaces steps;              ///< steps that have it, from 0
-  std::vector<Count> shape;      ///< of a global array, in the first step that has one
-  bool without_extents = false;  ///< all extents are 0 in all steps: it may be a global array, too
-  bool varies = false;           ///< a later step has another shape
-};
 
 /// A variable in one step.
 struct StoredArray {
@@ -70,13 +51,13 @@ class BpReader {
 
   const std::string& path() const { return path_; }
   /// "BP4", "BP3".
-  const char* format() const { return container_ == Container::directory ? "BP4" : "BP3"; }
-  bool swapped() const { return swapped_; }  ///< the file has the other byte order
-  std::size_t steps() const { return column_major_.size(); }
-  bool column_major(std::size_t step) const { return column_major_[step]; }  ///< as it was written
-  std::uint32_t time(std::size_t step) const { return times_[step]; }        ///< in the file
-  const std::vector<StoredVariable>& variables() const { return variables_; }
-  const std::vector<bp::Attribute>& attributes() const { return attributes_; }
+  const char* format() const { return is_directory() ? "BP4" : "BP3"; }
+  bool swapped() const { return index_.origin.swapped; }  ///< the file has the other byte order
+  std::size_t steps() const { return index_.times.size(); }
+  bool column_major(std::size_t step) const { return index_.column_major[step]; }  ///< as written
+  std::uint32_t time(std::size_t step) const { return index_.times[step]; }        ///< in the file
+  const std::vector<StoredVariable>& variables() const { return index_.variables; }
+  const std::vector<bp::Attribute>& attributes() const { return index_.attributes; }
 
   /// Finds a name, with or without "/" before it. Errc::enotvar, which suggests a similar name.
   std::size_t find(std::string_view name) const;
@@ -146,7 +127,6 @@ class BpReader {
   std::string text(std::size_t variable, std::size_t step) const;
 
  private:
-  class Taker;
   /// Consecutive blocks of an entry, and their bounding box.
   struct Stretch {
     EntryPlace place{};
@@ -159,7 +139,7 @@ class BpReader {
             const OnBlock& f, const OnWindow& behind) const;
   void each_of(std::size_t variable, std::size_t step, const EntryPlace* part, const OnBlock& f,
                const OnWindow& behind) const;
-  void learn(const bp::Variable& said, const bp::Block& block);
+  bool is_directory() const { return index_.container == Container::directory; }
   EntryPlace entry_of(const StoredVariable& variable, std::size_t step) const;
   [[noreturn]] void fail(Errc code, const std::string& about, const std::string& why,
                          const std::string& advice) const;
@@ -176,14 +156,7 @@ class BpReader {
   Rank rank_;
   Report& report_;
   std::size_t most_blocks_;
-  Container container_ = Container::directory;
-  bp::Form form_ = bp::Form::bp4;
-  bool swapped_ = false;
-  std::vector<bool> column_major_;    // of each step
-  std::vector<std::uint32_t> times_;  // the step number that blocks have, for each step
-  std::vector<StoredVariable> variables_;
-  NamePlaces places_;
-  std::vector<bp::Attribute> attributes_;
+  StoredIndex index_;
   std::unique_ptr<File> metadata_;
   // Open data files, the last used first.
   mutable std::list<std::pair<std::uint32_t, std::unique_ptr<File>>> open_;

@@ -1,5 +1,5 @@
 // Data of ranks is read back on other numbers of ranks. Also files of the other byte order, and
-// damaged ones. tests/foreign/check_read_bp.py checks that files of adios2 are read correctly.
+// damaged ones. groups/tests/check_read_bp.py checks that files of adios2 are read correctly.
 #include <gtest/gtest.h>
 
 #include <cstring>

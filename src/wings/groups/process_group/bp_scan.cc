@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 

@@ -88,7 +88,7 @@ class FooterRecovery {
     const Offset end = file.size();
     bp::Bytes index;
     const bp::StepRecord places = walk_.print_index(groups_, end, index);
-    const auto footer = bp::print_footer(places.groups, places.variables, places.attributes);
+    const auto footer = bp::print_footer(places);
     index.insert(index.end(), footer.begin(), footer.end());
     file.write_at(end, index);
     file.sync();

@@ -8,7 +8,6 @@
 #include <set>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "base/attempt.h"
 #include "base/error.h"
@@ -193,7 +192,7 @@ std::vector<std::uint32_t> data_files(const std::string& path) {
     if (plain && is_number(digits) && fs::is_regular_file(path + "/" + file, ignored))
       numbers.push_back(static_cast<std::uint32_t>(std::stoul(digits)));
   });
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   return numbers;
 }
 
@@ -203,8 +202,7 @@ GroupWalk::GroupWalk(const std::string& path, Rank rank, Report& report)
     walk(0);
   else
     for (const std::uint32_t number : data_files(path)) walk(number);
-  std::stable_sort(groups_.begin(), groups_.end(),
-                   [](const FoundGroup& a, const FoundGroup& b) { return a.step < b.step; });
+  std::ranges::stable_sort(groups_, {}, &FoundGroup::step);
 }
 
 std::string GroupWalk::data_path(std::uint32_t number) const {
@@ -234,10 +232,7 @@ void GroupWalk::walk(std::uint32_t number) {
 
 std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t opening,
                                         const Places& before) const {
-  const auto by_step = [](const FoundGroup& group, std::uint32_t step) {
-    return group.step < step;
-  };
-  auto at = std::lower_bound(groups_.begin(), groups_.end(), number, by_step);
+  auto at = std::ranges::lower_bound(groups_, number, {}, &FoundGroup::step);
   std::map<std::uint64_t, std::vector<FoundGroup>, std::greater<>> openings;
   for (; at != groups_.end() && at->step == number; ++at)
     if (at->whole && at->opening >= opening) openings[at->opening].push_back(*at);
@@ -251,7 +246,7 @@ std::vector<FoundGroup> GroupWalk::step(std::uint32_t number, std::uint64_t open
     }
     if (!agree || groups != found.size()) continue;
     // A rank's last group of a step has the number of groups.
-    std::sort(found.begin(), found.end(), [](const FoundGroup& a, const FoundGroup& b) {
+    std::ranges::sort(found, [](const FoundGroup& a, const FoundGroup& b) {
       const bool a_is_last = a.groups != 0, b_is_last = b.groups != 0;
       return std::tie(a.rank, a_is_last, a.file, a.place) <
              std::tie(b.rank, b_is_last, b.file, b.place);

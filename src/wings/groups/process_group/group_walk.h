@@ -91,7 +91,6 @@ class GroupWalk {
   /// in order.
   bp::StepRecord print_index(std::span<const FoundGroup> groups, Offset at, bp::Bytes& out) const;
 
-  bool any() const { return !groups_.empty(); }
   /// Returns whether some group has a mark of the step.
   bool has(std::uint32_t step) const;
 

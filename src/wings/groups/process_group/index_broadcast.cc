@@ -1,5 +1,6 @@
 #include "groups/process_group/index_broadcast.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -55,6 +56,34 @@ class Received {
  private:
   std::span<const std::byte> rest_;
 };
+
+/// Learns the properties of a variable from its first block in a step.
+void learn(StoredIndex& index, bp::Variable said, const bp::Block& block) {
+  const auto [found, is_new] = index.places.emplace(said.name, index.variables.size());
+  const Kind kind = kind_of(block.at);
+  const bool without_extents = bp::may_be_global(block.at);
+  if (is_new) {
+    StoredVariable& made = index.variables.emplace_back();
+    made.variable = said;
+    made.kind = kind;
+    made.dimensions = dimensions_of(block.at);
+    made.without_extents = without_extents;
+  }
+  StoredVariable& variable = index.variables[found->second];
+  if (variable.without_extents && !without_extents) {
+    variable.kind = kind;
+    variable.without_extents = false;
+    variable.varies = true;
+  }
+  const bool fits = kind == variable.kind || (without_extents && variable.kind == Kind::global);
+  if (variable.variable.type != said.type || !fits ||
+      variable.dimensions != dimensions_of(block.at))
+    variable.fault = "its type or shape differs between steps";
+  if (kind == Kind::global && variable.shape.empty()) variable.shape = block.at.shape;
+  variable.varies |= variable.kind == Kind::global && variable.shape != block.at.shape;
+  if (variable.operation.empty()) variable.operation = block.operation;
+  variable.longest_text = std::max(variable.longest_text, block.text.size());
+}
 
 }  // namespace
 
@@ -136,52 +165,58 @@ void IndexBroadcast::attribute(const bp::Attribute& attribute) {
                 "write what is so large as variables");
 }
 
-void receive_index(std::span<const std::byte> told, IndexReceiver& taker) {
-  bp::Origin origin;
-  std::vector<std::string> names;
-  const auto first_block = [&](bp::Variable variable, std::span<const std::byte> first) {
-    bp::VariableEntry parsed(std::move(variable), first, origin);
+Kind kind_of(const bp::Shape& at) {
+  if (is_local_value(at) && at.count.empty()) return Kind::local_value;
+  if (at.count.empty()) return Kind::scalar;
+  if (at.shape.empty()) return Kind::local;
+  return at.start.empty() ? Kind::joined : Kind::global;
+}
+
+std::size_t dimensions_of(const bp::Shape& at) {
+  return std::max(at.count.size(), at.shape.size());
+}
+
+StoredIndex receive_index(std::span<const std::byte> told) {
+  StoredIndex index;
+  bp::Origin& origin = index.origin;
+  Received from(told);
+  const auto learn_first = [&](bp::Variable variable) {
+    bp::VariableEntry parsed(variable, from.bytes(), origin);
     bp::Block block;
     parsed.next(block);
-    return block;
+    learn(index, std::move(variable), block);
   };
-  for (Received from(told); !from.at_end();) {
+  while (!from.at_end()) {
     switch (from.get<Item>()) {
-      case Item::order: {
-        const auto container = from.get<Container>();
+      case Item::order:
+        index.container = from.get<Container>();
         origin.form = from.get<bp::Form>();
         origin.swapped = from.get<std::uint8_t>() != 0;
-        taker.order(container, origin.form, origin.swapped);
         break;
-      }
       case Item::step:
         origin.column_major = from.get<std::uint8_t>() != 0;
-        taker.step(origin.column_major, from.get<std::uint32_t>());
+        index.column_major.push_back(origin.column_major);
+        index.times.push_back(from.get<std::uint32_t>());
         break;
       case Item::attribute:
-        taker.attribute(from.attribute());
+        index.attributes.push_back(from.attribute());
         break;
       case Item::places: {
-        const auto number = from.get<std::uint32_t>();
-        taker.places(number, from.get<StepPlaces::Stretch>());
+        StoredVariable& variable = index.variables[from.get<std::uint32_t>()];
+        variable.steps.append(from.get<StepPlaces::Stretch>());
         break;
       }
       case Item::changed: {
-        const auto number = from.get<std::uint32_t>();
-        const auto type = from.get<bp::Type>();
-        const bp::Block block = first_block({names[number], type}, from.bytes());
-        taker.changed(number, type, block);
+        const std::string& name = index.variables[from.get<std::uint32_t>()].variable.name;
+        learn_first({name, from.get<bp::Type>()});
         break;
       }
-      case Item::variable: {
-        const bp::Variable variable{from.text(), from.get<bp::Type>()};
-        names.push_back(variable.name);
-        const bp::Block block = first_block(variable, from.bytes());
-        taker.variable(variable, block);
+      case Item::variable:
+        learn_first({from.text(), from.get<bp::Type>()});
         break;
-      }
     }
   }
+  return index;
 }
 
 }  // namespace forebay::process_group

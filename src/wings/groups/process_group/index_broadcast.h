@@ -8,11 +8,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/types.h"
 #include "groups/format/bp_read.h"
+#include "groups/process_group/name_catalogue.h"
+#include "groups/process_group/name_places.h"
 #include "groups/process_group/step_places.h"
 
 namespace forebay::process_group {
@@ -65,17 +66,36 @@ class IndexBroadcast {
   Count attribute_bytes_ = 0;
 };
 
-/// Receives the contents of a broadcast from receive_index().
-class IndexReceiver {
- public:
-  virtual ~IndexReceiver() = default;
-  virtual void order(Container container, bp::Form form, bool swapped) = 0;
-  virtual void step(bool column_major, std::uint32_t time) = 0;
-  virtual void variable(const bp::Variable& variable, const bp::Block& first) = 0;
-  virtual void changed(std::size_t number, bp::Type type, const bp::Block& first) = 0;
-  virtual void places(std::size_t number, const StepPlaces::Stretch& stretch) = 0;
-  virtual void attribute(bp::Attribute attribute) = 0;
+/// A variable in a file. Shapes are in C order, so that the last dimension varies fastest, even if
+/// the writing program has the other order.
+struct StoredVariable {
+  bp::Variable variable;
+  Kind kind = Kind::scalar;
+  std::size_t dimensions = 0;
+  /// The ADIOS operator of the first block of a step; empty: none.
+  std::string operation;
+  std::string fault;             ///< why it cannot be read; empty: it can be read
+  std::size_t longest_text = 0;  ///< of a string, over all steps
+  StepPlaces steps;              ///< steps that have it, from 0
+  std::vector<Count> shape;      ///< of a global array, in the first step that has one
+  bool without_extents = false;  ///< all extents are 0 in all steps: it may be a global array, too
+  bool varies = false;           ///< a later step has another shape
 };
-void receive_index(std::span<const std::byte> told, IndexReceiver& taker);
+
+/// Returns the kind and the number of dimensions of a block in a file.
+Kind kind_of(const bp::Shape& at);
+std::size_t dimensions_of(const bp::Shape& at);
+
+/// The contents of a broadcast.
+struct StoredIndex {
+  Container container = Container::directory;
+  bp::Origin origin;                 ///< its column_major is that of the last step
+  std::vector<bool> column_major;    ///< of each step
+  std::vector<std::uint32_t> times;  ///< the step number that blocks have, for each step
+  std::vector<StoredVariable> variables;
+  NamePlaces places;  ///< of `variables`
+  std::vector<bp::Attribute> attributes;
+};
+StoredIndex receive_index(std::span<const std::byte> told);
 
 }  // namespace forebay::process_group

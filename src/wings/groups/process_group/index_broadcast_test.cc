@@ -16,21 +16,6 @@
 namespace forebay::process_group {
 namespace index_broadcast_test {
 
-class Places final : public IndexReceiver {
- public:
-  void order(Container, bp::Form, bool) override {}
-  void step(bool, std::uint32_t) override { ++steps; }
-  void variable(const bp::Variable&, const bp::Block&) override { variables.emplace_back(); }
-  void changed(std::size_t, bp::Type, const bp::Block&) override {}
-  void places(std::size_t number, const StepPlaces::Stretch& stretch) override {
-    variables.at(number).append(stretch);
-  }
-  void attribute(bp::Attribute) override {}
-
-  std::uint32_t steps = 0;
-  std::vector<StepPlaces> variables;
-};
-
 /// With variables "0", "1", … in the first step.
 IndexBroadcast begun(std::size_t variables) {
   IndexBroadcast told;
@@ -59,16 +44,15 @@ TEST(IndexBroadcast, steps_that_are_alike_take_next_to_nothing) {
   }
   const auto bytes = told.take();
   EXPECT_LT(bytes.size(), 8 * steps);
-  Places found;
-  receive_index(bytes, found);
-  ASSERT_EQ(found.steps, steps);
-  for (const StepPlaces& one : found.variables) EXPECT_EQ(one.stretches().size(), 1U);
-  EXPECT_EQ(found.variables[1].size(), steps / 10);
-  EXPECT_EQ(found.variables[1][777], 7770U);
-  EXPECT_EQ(found.variables[1].find(7770), (EntryPlace{64 + 7770000 + 100, 300}));
-  EXPECT_FALSE(found.variables[1].find(7771));
-  EXPECT_FALSE(found.variables[1].find(steps));
-  EXPECT_EQ(found.variables[2].find(steps - 1),
+  const StoredIndex found = receive_index(bytes);
+  ASSERT_EQ(found.times.size(), steps);
+  for (const StoredVariable& one : found.variables) EXPECT_EQ(one.steps.stretches().size(), 1U);
+  EXPECT_EQ(found.variables[1].steps.size(), steps / 10);
+  EXPECT_EQ(found.variables[1].steps[777], 7770U);
+  EXPECT_EQ(found.variables[1].steps.find(7770), (EntryPlace{64 + 7770000 + 100, 300}));
+  EXPECT_FALSE(found.variables[1].steps.find(7771));
+  EXPECT_FALSE(found.variables[1].steps.find(steps));
+  EXPECT_EQ(found.variables[2].steps.find(steps - 1),
             (EntryPlace{64 + Offset{steps - 1} * 1000 + 400, 200}));
 }
 
@@ -89,15 +73,14 @@ TEST(IndexBroadcast, places_that_follow_no_rule_come_back_as_they_were) {
       at += place.bytes + static_cast<Offset>(random() % 3) * 50;
     }
   }
-  Places found;
-  receive_index(told.take(), found);
+  const StoredIndex found = receive_index(told.take());
   for (std::size_t v = 0; v < variables; ++v) {
-    ASSERT_EQ(found.variables[v].size(), all[v].size());
+    ASSERT_EQ(found.variables[v].steps.size(), all[v].size());
     std::size_t n = 0;
-    for (const auto& [step, place] : all[v]) EXPECT_EQ(found.variables[v][n++], step);
+    for (const auto& [step, place] : all[v]) EXPECT_EQ(found.variables[v].steps[n++], step);
     for (std::uint32_t s = 0; s <= steps; ++s) {
       const auto there = all[v].find(s);
-      const auto place = found.variables[v].find(s);
+      const auto place = found.variables[v].steps.find(s);
       ASSERT_EQ(place.has_value(), there != all[v].end()) << v << " " << s;
       if (place) EXPECT_EQ(*place, there->second) << v << " " << s;
     }

@@ -285,8 +285,8 @@ bool has_bp_files(const std::string& path) {
   std::vector<std::string> names{"md.idx", "md.0"};
   for (const std::uint32_t number : data_files(path))
     names.push_back("data." + std::to_string(number));
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return begins_as_bp(path + "/" + name); });
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return begins_as_bp(path + "/" + name); });
 }
 
 BpRecovery recover_index(const std::string& path, const BpRecoveryOptions& options, Rank rank,

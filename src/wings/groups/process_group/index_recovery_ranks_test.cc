@@ -1,5 +1,5 @@
 // Steps that are found although the index lacks them, and groups that are no step.
-// tests/foreign/check_bp.py checks that an index of all types is rebuilt as it was.
+// groups/tests/check_bp.py checks that an index of all types is rebuilt as it was.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -282,6 +282,13 @@ TEST_F(RecoveryRanks, openings_follow_one_another_whatever_the_clock_says) {
   lose_index();
   EXPECT_EQ(recover().steps, 4U);
   EXPECT_EQ(steps(), (Steps{0, 100, 200.5, 300.5}));
+  data = bytes_of("data.0");
+  set_later('f');
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report;
+    EXPECT_EQ(code_of(attempt_to([&] { StepWriter::append(comm, path_, {}, report); })),
+              Errc::erange);
+  });
 }
 
 // The torn third group ends where a group ends that was appended behind its remains.

@@ -108,7 +108,7 @@ void Catalogue::agree(const Comm& comm, std::span<const Name> mine,
   const bool same = values[0] == -values[1];
   if (!same) {
     const auto hashes = comm.all_gather(hash);
-    const auto like_me = std::find(hashes.begin(), hashes.end(), hash);
+    const auto like_me = std::ranges::find(hashes, hash);
     if (like_me - hashes.begin() != comm.rank()) list.clear();
     list = comm.all_gather_bytes(list, sizes);
   } else if (values[3] < comm.size()) {

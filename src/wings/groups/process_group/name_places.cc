@@ -15,7 +15,7 @@ std::size_t place_of(const NamePlaces& places, std::string_view name, const std:
     if (const auto found = places.find(one); found != places.end()) return found->second;
   std::vector<std::pair<std::size_t, std::string_view>> in_order;
   for (const auto& [known, place] : places) in_order.emplace_back(place, known);
-  std::sort(in_order.begin(), in_order.end());
+  std::ranges::sort(in_order);
   std::vector<std::string_view> names;
   names.reserve(in_order.size());
   for (const auto& one : in_order) names.push_back(one.second);

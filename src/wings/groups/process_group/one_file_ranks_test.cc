@@ -1,5 +1,5 @@
 // BP3 files: the same programs as for BP4, and the moves of the index at their end.
-// tests/foreign/check_bp3.py checks that stock adios2 and ADIOS 1 open them.
+// groups/tests/check_bp3.py checks that stock adios2 and ADIOS 1 open them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

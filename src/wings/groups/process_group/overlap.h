@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -91,6 +92,10 @@ inline Overlap overlap_of(const bp::Shape& block, const std::vector<Count>& star
   return both;
 }
 
+inline Count product(const std::vector<Count>& list) {
+  return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
+}
+
 inline Offset linear(const std::vector<Count>& at, const std::vector<Count>& steps) {
   return std::inner_product(at.begin(), at.end(), steps.begin(), Offset{0});
 }
@@ -123,9 +128,7 @@ inline bool all_apart(const std::vector<Overlap>& parts) {
   }
   std::vector<const Overlap*> order, met;
   for (const Overlap& part : parts) order.push_back(&part);
-  std::sort(order.begin(), order.end(), [&](const Overlap* a, const Overlap* b) {
-    return a->in_box[along] < b->in_box[along];
-  });
+  std::ranges::sort(order, {}, [&](const Overlap* part) { return part->in_box[along]; });
   for (const Overlap* const part : order) {
     std::erase_if(met, [&](const Overlap* other) {
       return other->in_box[along] + other->count[along] <= part->in_box[along];

@@ -185,7 +185,7 @@ template <typename F>
 void each_run(const std::vector<BlockRows>& rows, const JoinedFile& joined, F&& f) {
   std::vector<BlockRows> runs;
   runs.reserve(rows.size());
-  std::transform(rows.begin(), rows.end(), std::back_inserter(runs), with_bridges);
+  std::ranges::transform(rows, std::back_inserter(runs), with_bridges);
   RowsStream stream(runs, joined);
   Offset begin = 0, end = 0;
   for (Extent e{}; stream.next({&e, 1}) == 1; end = std::max(end, e.end())) {

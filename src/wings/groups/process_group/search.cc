@@ -26,9 +26,8 @@ Search::Bound parse_bound(std::string_view text, std::string& variable) {
       {"<", Is::below},    {">", Is::above},     {"=", Is::equal}};
   const auto at = text.find_first_of("<>=!");
   if (at == std::string_view::npos) no_condition(text, "it compares nothing");
-  const auto* const sign = std::find_if(std::begin(signs), std::end(signs), [&](const auto& one) {
-    return text.substr(at).starts_with(one.first);
-  });
+  const auto* const sign = std::ranges::find_if(
+      signs, [&](const auto& one) { return text.substr(at).starts_with(one.first); });
   if (sign == std::end(signs)) no_condition(text, "! stands before = only");
   variable = trimmed(text.substr(0, at));
   if (variable.empty()) no_condition(text, "a variable comes first");
@@ -66,8 +65,7 @@ bool is_so(const Search::Bound& bound, long double value) {
 
 bool all_so(const Search& what, long double value) {
   return std::isfinite(value) &&
-         std::all_of(what.bounds.begin(), what.bounds.end(),
-                     [&](const auto& bound) { return is_so(bound, value); });
+         std::ranges::all_of(what.bounds, [&](const auto& bound) { return is_so(bound, value); });
 }
 
 // Returns whether a value between `least` and `greatest` may meet the bound.

@@ -55,7 +55,8 @@ struct Searched {
 Searched search(const BpReader& file, const Search& what, bool values,
                 const std::function<void(const FoundBlock&)>& f);
 
-/// Local. Calls f for each block of a variable, in all steps.
+/// Local. Calls f for each block of a variable, in all steps, from the index alone. `matches` and
+/// `certain` mean nothing.
 void each_block(const BpReader& file, std::size_t variable,
                 const std::function<void(const FoundBlock&)>& f);
 

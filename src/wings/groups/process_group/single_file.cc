@@ -29,12 +29,12 @@ SingleFile::SingleFile(const Comm& comm, const std::string& path, const WriteOpt
   TrailingIndex::Found found;
   by_root(comm_, [&] {
     found = find_or_make(append);
+    opening = std::max(new_opening(), opening_after(found.opening));
     data_->meet();
   });
   names = std::move(found.names);
   std::array<std::int64_t, 3 + FileIdentity::count> told{
-      data_end, static_cast<std::int64_t>(found.steps),
-      static_cast<std::int64_t>(std::max(new_opening(), found.opening + 1))};
+      data_end, static_cast<std::int64_t>(found.steps), static_cast<std::int64_t>(opening)};
   const auto identity = std::span(told).last<FileIdentity::count>();
   attempt_to([&] {
     if (comm_.is_root()) data_->identity().put(identity);
@@ -80,9 +80,10 @@ void SingleFile::place_joined(StepBlocks& step, const Catalogue& known) {
   step.place_joined(before, total);
 }
 
-void SingleFile::show(std::span<const bp::StepRecord> records) {
+// A step is shown before the next one begins.
+void SingleFile::show(std::span<const bp::StepRecord> /*records*/) {
   agree_on_error(comm_, attempt_to([&] { data_->meet(); }));
-  for (const bp::StepRecord& record : records) index_->show(record);
+  index_->show();
 }
 
 void SingleFile::sync() {

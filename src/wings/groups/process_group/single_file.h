@@ -26,7 +26,10 @@ class SingleFile final : public BpFiles {
   }
   void carry(const StepIndex& step) override { index_->carry(step); }
   void show(std::span<const bp::StepRecord> records) override;
-  void give_back() override { index_->settle(data_end); }
+  bool give_back() override {
+    index_->settle(data_end);
+    return true;
+  }
 
   void sync() override;
   void close(std::optional<Error>& failed) override;

@@ -103,11 +103,11 @@ bp::Bytes WrittenGroups::group_entries(bp::Group group) const {
 }
 
 std::span<const std::byte> WrittenGroups::in_order(const OwnNames& names) {
-  const auto before = [&](const auto& a, const auto& b) {
-    return std::pair(names.place(a.name), a.number) < std::pair(names.place(b.name), b.number);
+  const auto place = [&](const BlockEntries::Entry& entry) {
+    return std::pair(names.place(entry.name), entry.number);
   };
-  if (!std::is_sorted(blocks_.entries.begin(), blocks_.entries.end(), before)) {
-    std::sort(blocks_.entries.begin(), blocks_.entries.end(), before);
+  if (!std::ranges::is_sorted(blocks_.entries, {}, place)) {
+    std::ranges::sort(blocks_.entries, {}, place);
     bp::Bytes ordered;
     ordered.reserve(blocks_.bytes.size());
     for (BlockEntries::Entry& entry : blocks_.entries) {
@@ -138,7 +138,7 @@ std::optional<StepBlocks::Block> StepBlocks::made_of(const bp::Variable& variabl
   if (!leaves_a_trace(kind, shape)) return std::nullopt;
   Block made;
   if (kind == Kind::joined && form_ == bp::Form::bp3) {
-    const auto joined = std::find(shape.shape.begin(), shape.shape.end(), bp::joined);
+    const auto joined = std::ranges::find(shape.shape, bp::joined);
     made.joined = static_cast<std::size_t>(joined - shape.shape.begin());
     kind = Kind::global;
   }
@@ -193,7 +193,7 @@ bool StepBlocks::is_beyond(Count room, std::size_t bytes) const {
 }
 
 bool StepBlocks::has_copies() const {
-  return std::any_of(blocks_.begin(), blocks_.end(), [](const Block& one) { return !one.lent; });
+  return std::ranges::any_of(blocks_, [](const Block& one) { return !one.lent; });
 }
 
 Count StepBlocks::bytes() const {
@@ -230,11 +230,8 @@ void StepBlocks::put(Block& one, GroupDraft& group) const {
 }
 
 void StepBlocks::put_all(GroupDraft& group) {
-  const auto before = [&](const Block& a, const Block& b) {
-    return names_.place(a.name) < names_.place(b.name);
-  };
-  if (!std::is_sorted(blocks_.begin(), blocks_.end(), before))
-    std::stable_sort(blocks_.begin(), blocks_.end(), before);
+  const auto place = [&](const Block& one) { return names_.place(one.name); };
+  if (!std::ranges::is_sorted(blocks_, {}, place)) std::ranges::stable_sort(blocks_, {}, place);
   for (Block& one : blocks_) put(one, group);
 }
 
@@ -270,8 +267,7 @@ void StepBlocks::start_step() {
 }
 
 bool StepBlocks::has_joined() const {
-  return std::any_of(blocks_.begin(), blocks_.end(),
-                     [](const Block& one) { return one.joined.has_value(); });
+  return std::ranges::any_of(blocks_, [](const Block& one) { return one.joined.has_value(); });
 }
 
 void StepBlocks::add_joined(std::span<std::int64_t> extents) const {
@@ -297,7 +293,7 @@ void StepBlocks::place_joined(std::span<std::int64_t> before, std::span<const st
 void StepAttributes::add(const bp::Attribute& attribute, const Catalogue& known) {
   bp::check(attribute);
   const auto is = [&](const auto& other) { return other.name == attribute.name; };
-  if (!known.find(attribute.name, true) && std::none_of(waiting_.begin(), waiting_.end(), is))
+  if (!known.find(attribute.name, true) && std::ranges::none_of(waiting_, is))
     waiting_.push_back(attribute);
 }
 
@@ -318,8 +314,7 @@ void StepAttributes::keep_own(const Catalogue& known, Rank rank) {
 bp::Bytes StepAttributes::put(bp::GroupImage& group, std::uint32_t step, std::uint32_t file,
                               const Catalogue& known, RankSums& sums,
                               std::span<const std::size_t> places) {
-  std::sort(waiting_.begin(), waiting_.end(),
-            [&](const auto& a, const auto& b) { return place_in(known, a) < place_in(known, b); });
+  std::ranges::sort(waiting_, {}, [&](const auto& one) { return place_in(known, one); });
   bp::Bytes entries;
   for (const bp::Attribute& attribute : waiting_) {
     const std::size_t place = place_in(known, attribute), from = entries.size();

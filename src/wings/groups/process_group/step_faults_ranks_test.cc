@@ -2,6 +2,7 @@
 // in the file, and the program may continue.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,13 +11,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/attempt.h"
-#include "burst/log/writer.h"
 #include "comm/thread_ranks.h"
 #include "groups/process_group/bp_reader.h"
 #include "groups/process_group/index_recovery.h"
@@ -24,6 +26,22 @@
 #include "groups/process_group/step_log.h"
 #include "groups/process_group/step_writer.h"
 #include "storage/file.h"
+
+namespace {
+
+std::mutex truncation_mutex;
+std::function<void()> before_truncation;  ///< is called before each truncation of a file
+
+}  // namespace
+
+// Replaces the C library's function.
+extern "C" int ftruncate(int fd, off_t size) noexcept {
+  {
+    const std::lock_guard lock(truncation_mutex);
+    if (before_truncation) before_truncation();
+  }
+  return static_cast<int>(syscall(SYS_ftruncate, fd, size));
+}
 
 namespace forebay::process_group {
 namespace step_faults_ranks_test {
@@ -95,14 +113,14 @@ class StepFaults : public testing::Test {
       made->create(false);
       return made;
     };
-    staging::Header header;
+    journal::Header header;
     header.session = 1;
     header.rank = comm.rank();
     header.ranks = ranks;
     header.path = path_;
     auto records = file(".records"), data = file(".data");
-    auto log = std::make_unique<staging::Writer>(std::move(records), std::move(data), header,
-                                                 staging::State());
+    auto log = std::make_unique<journal::Writer>(std::move(records), std::move(data), header,
+                                                 journal::State());
     return std::make_unique<StepLog>(std::move(log), StepLog::Limits{1 << 16, 3000}, report);
   }
 
@@ -360,6 +378,76 @@ TEST_F(StepFaults, a_step_that_was_given_up_is_not_recovered) {
       }
       EXPECT_EQ(BpReader(Comm(), path_, report).steps(), 1U);
       fs::remove_all(path_);
+    }
+  }
+}
+
+// The record of a step arrives, although its write fails. A kill before any of the truncations that
+// follow leaves no index that names what is cut.
+TEST_F(StepFaults, what_the_index_names_is_there_while_a_step_is_given_up) {
+  for (const Way& way : ways()) {
+    if (way.options.one_file || way.options.async_memory > 0 || way.logged) continue;
+    bool seen_both = false;
+    const auto look = [&] {
+      const auto failed = attempt_to([&] {
+        Report report;
+        const BpReader file(Comm(), path_, report);
+        seen_both = seen_both || file.steps() == 2;
+        std::vector<double> values(block);
+        for (std::size_t step = 0; step < file.steps(); ++step)
+          for (const bp::Block& one : file.blocks(0, step)) {
+            file.read_block(0, one, reinterpret_cast<std::byte*>(values.data()));
+            EXPECT_EQ(values, std::vector<double>(block, static_cast<double>(step) + 1));
+          }
+      });
+      EXPECT_FALSE(failed) << failed->what();
+    };
+    const auto set = [](const std::string& plan, std::function<void()> then) {
+      const std::lock_guard lock(truncation_mutex);
+      fail(plan);
+      before_truncation = std::move(then);
+    };
+    for (int call = 1; call <= 20; ++call) {
+      SCOPED_TRACE(std::string(way.name) + ", call " + std::to_string(call));
+      run_as_threads(ranks, [&](const Comm& comm) {
+        Report report;
+        auto file = StepWriter::create(comm, path_, way.options, report);
+        const auto end_step = [&](int value) {
+          const std::vector<double> values(block, value);
+          for (Count b = 0; b < blocks; ++b)
+            attempt_to([&] {
+              file->add({"a", bp::Type::float64}, {{}, {}, {block}},
+                        std::as_bytes(std::span(values)), false);
+            });
+          if (way.flushes) file->flush();
+          file->end_step();
+        };
+        end_step(1);
+        comm.barrier();
+        if (comm.is_root()) set("pwritten:rank=0:call=" + std::to_string(call), look);
+        comm.barrier();
+        attempt_to([&] { end_step(2); });
+        comm.barrier();
+        if (comm.is_root()) set("none", {});
+        comm.barrier();
+        file->close();
+      });
+      fs::remove_all(path_);
+    }
+    EXPECT_TRUE(seen_both) << way.name;
+  }
+}
+
+// Otherwise the old index would be gone, and the writer would still use it.
+TEST_F(StepFaults, a_truncation_that_fails_but_took_effect_ends_a_step_of_bp3) {
+  for (const Way& way : ways()) {
+    if (!way.options.one_file) continue;
+    for (int call = 1; call <= 2 * tries; ++call) {
+      SCOPED_TRACE(std::string(way.name) + ", call " + std::to_string(call));
+      EXPECT_FALSE(write(way, "truncated:rank=0:call=" + std::to_string(call)));
+      check(false);
+      if (HasFatalFailure()) return;
+      fs::remove(path_);
     }
   }
 }

@@ -1,7 +1,6 @@
 #include "groups/process_group/step_index.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/error.h"
 
@@ -64,8 +63,7 @@ IndexPieces pieces_of(const StepIndex& step, const Catalogue& known, bp::Form fo
         {step.plan.entries[i] + step.of_names[i].earlier + sums.before[slot], rest.first(bytes)});
     rest = rest.subspan(bytes);
   }
-  std::sort(own.pieces.begin(), own.pieces.end(),
-            [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::ranges::sort(own.pieces, {}, &FilePiece::at);
   return own;
 }
 

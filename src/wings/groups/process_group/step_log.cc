@@ -1,25 +1,82 @@
 #include "groups/process_group/step_log.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstring>
 #include <utility>
-#include <variant>
 
-#include "array/selection.h"
 #include "array/type.h"
 #include "base/attempt.h"
+#include "base/byteorder.h"
 
 namespace forebay::process_group {
 
 namespace {
 
-staging::Write write_of(const LoggedPiece& of, Count bytes) {
-  staging::Write write;
-  write.var = of.file;
-  write.type = Type::uint8;
-  write.selection = Subarray{{of.opening, of.step, of.at}, {1, 1, bytes}, {}};
-  return write;
+/// The body of an entry, as stage burst prints a write to a subarray.
+struct PieceBody {
+  std::int32_t file, type;
+  std::int64_t last_record, data, bytes;
+  std::uint64_t hash;
+  std::uint32_t ndims, strided;
+  std::int64_t start[3], count[3];
+};
+constexpr std::uint8_t subarray_kind = 1;
+constexpr std::size_t piece_bytes = journal::least_entry + sizeof(PieceBody);
+static_assert(piece_bytes == 128);
+
+/// Adds a piece to a log. Returns its place there.
+journal::Data add_piece(journal::Writer& log, const LoggedPiece& of, std::span<const iovec> bytes) {
+  journal::Data place;
+  log.add(bytes, [&](const journal::Data& data, std::uint64_t sequence, std::uint64_t session,
+                     std::vector<std::byte>& out, std::uint32_t failed) {
+    const PieceBody body{of.file,
+                         static_cast<std::int32_t>(Type::uint8),
+                         0,
+                         data.data,
+                         data.bytes,
+                         data.hash,
+                         3,
+                         0,
+                         {of.opening, of.step, of.at},
+                         {1, 1, data.bytes}};
+    const auto entry = journal::append_entry({sequence, failed, subarray_kind}, sizeof body, out);
+    std::memcpy(entry.data() + journal::least_entry, &body, sizeof body);
+    journal::seal_entry(entry, session);
+    place = data;
+  });
+  return place;
 }
+
+class Pieces final : public journal::Visitor {
+ public:
+  explicit Pieces(const VisitPiece& visit) : visit_(visit) {}
+
+  void visit(const journal::FoundEntry& entry, journal::Window&, journal::Scan& scan) override {
+    journal::Data data;
+    const auto piece = parse(entry, data);
+    ++scan.writes;
+    scan.data_bytes += data.bytes;
+    if (visit_) visit_(entry.front.sequence, piece, data);
+  }
+
+ private:
+  static std::optional<LoggedPiece> parse(const journal::FoundEntry& entry, journal::Data& data) {
+    if (entry.front.kind != subarray_kind || entry.bytes.size() != piece_bytes) return std::nullopt;
+    const auto body = load_native<PieceBody>(entry.bytes.data() + journal::least_entry);
+    Offset end = 0;
+    const bool good =
+        body.file >= 0 && body.type == static_cast<std::int32_t>(Type::uint8) && body.ndims == 3 &&
+        body.strided == 0 && body.count[0] == 1 && body.count[1] == 1 &&
+        body.count[2] == body.bytes && body.data >= journal::data_begin && body.bytes >= 0 &&
+        add_fits(body.data, body.bytes, end) && body.start[0] >= 0 && body.start[1] >= 0 &&
+        body.start[2] >= 0 && add_fits(body.start[2], body.bytes, end);
+    if (!good) return std::nullopt;
+    data = {body.data, body.bytes, body.hash};
+    return LoggedPiece{body.file, body.start[0], body.start[1], body.start[2]};
+  }
+
+  const VisitPiece& visit_;
+};
 
 }  // namespace
 
@@ -29,16 +86,12 @@ std::string LoggedPiece::file_name() const {
   return "data." + std::to_string(file - data);
 }
 
-std::optional<LoggedPiece> logged_piece(const staging::Write& write) {
-  const auto* const box = std::get_if<Subarray>(&write.selection);
-  if (!box || write.var < 0 || write.type != Type::uint8 || box->start.size() != 3 ||
-      box->count != std::vector<Count>{1, 1, write.bytes})
-    return std::nullopt;
-  if (box->start[2] > std::numeric_limits<Offset>::max() - write.bytes) return std::nullopt;
-  return LoggedPiece{write.var, box->start[0], box->start[1], box->start[2]};
+journal::Scan walk_pieces(journal::Reader& reader, const VisitPiece& visit, bool everything) {
+  Pieces pieces(visit);
+  return reader.walk(pieces, everything);
 }
 
-StepLog::StepLog(std::unique_ptr<staging::Writer> log, const Limits& limits, Report& report)
+StepLog::StepLog(std::unique_ptr<journal::Writer> log, const Limits& limits, Report& report)
     : log_(std::move(log)), limits_(limits), report_(report) {}
 
 /// Adds pieces of memory that are contiguous in the file.
@@ -50,9 +103,7 @@ void StepLog::add_run(ByteFile& file, const LoggedPiece& of, Offset at, std::spa
   Count bytes = 0;
   const auto end_part = [&] {
     if (bytes == 0) return;
-    staging::Write write = write_of(piece, bytes);
-    log_->add(write, part);
-    fresh.push_back({&file, piece.at, write.data, write.bytes, write.hash});
+    fresh.push_back({&file, piece.at, add_piece(*log_, piece, part)});
     piece.at += bytes;
     bytes = 0;
     part.clear();
@@ -93,7 +144,7 @@ bool StepLog::add(ByteFile& file, LoggedPiece of, std::span<const FilePiece> pie
     if (waiting_.empty()) oldest_ = Clock::now();
     waiting_.insert(waiting_.end(), fresh.begin(), fresh.end());
     Count added = 0;
-    for (const Waiting& one : fresh) added += one.bytes;
+    for (const Waiting& one : fresh) added += one.data.bytes;
     bytes_ += added;
     report_[Counter::writes_staged] += std::ssize(fresh);
     report_[Counter::bytes_staged] += added;
@@ -107,9 +158,8 @@ bool StepLog::add(ByteFile& file, LoggedPiece of, std::span<const FilePiece> pie
 bool StepLog::add_record(LoggedPiece of, std::span<const std::byte> record) noexcept {
   const StepTimer timer(report_, Step::stage);
   const auto failed = attempt_to([&] {
-    staging::Write write = write_of(of, std::ssize(record));
     const iovec bytes{const_cast<std::byte*>(record.data()), record.size()};
-    log_->add(write, {&bytes, 1});
+    add_piece(*log_, of, {&bytes, 1});
     log_->commit();
   });
   if (!failed) return true;
@@ -127,7 +177,7 @@ bool StepLog::is_full() const {
 }
 
 void StepLog::forget_step() noexcept {
-  for (; waiting_.size() > whole_; waiting_.pop_back()) bytes_ -= waiting_.back().bytes;
+  for (; waiting_.size() > whole_; waiting_.pop_back()) bytes_ -= waiting_.back().data.bytes;
 }
 
 void StepLog::drain() {
@@ -135,12 +185,8 @@ void StepLog::drain() {
   for (const Waiting& one : waiting_) {
     {
       const StepTimer timer(report_, Step::reload);
-      bytes.resize(static_cast<std::size_t>(one.bytes));
-      staging::WriteFacts facts;
-      facts.data = one.data;
-      facts.bytes = one.bytes;
-      facts.hash = one.hash;
-      log_->read(facts, bytes);
+      bytes.resize(static_cast<std::size_t>(one.data.bytes));
+      log_->read(one.data, bytes);
     }
     const StepTimer timer(report_, Step::write);
     one.file->write_at(one.at, std::span<const std::byte>(bytes));
@@ -159,7 +205,7 @@ void StepLog::drop() noexcept {
 void StepLog::end() noexcept {
   if (!limits_.keeps) return;
   attempt_to([&] {
-    staging::State state = log_->state();
+    journal::State state = log_->state();
     state.closed = true;
     log_->drop(log_->mark(), state, true);
   });

@@ -2,8 +2,9 @@
 // the files of a BP4 directory.
 //
 // The places of a step in the files are decided before it is logged. So any process can replay a
-// log, in any order. The log's writes (burst/format/staging_record.h) are boxes of bytes in a space
-// of three dimensions,
+// log, in any order. The log is a journal (store/journal.h) whose entries are pieces of files. They
+// have the form of the writes of stage burst, which `forebay log` shows: boxes of bytes in a space
+// of three dimensions (docs/formats.md),
 //
 //     variable    the file: md.idx, md.0, data.0, data.1, …
 //     start       the opening (bp::GroupMark), the step, the place in the file
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,23 +29,29 @@
 #include "base/byte_file.h"
 #include "base/report.h"
 #include "base/types.h"
-#include "burst/log/writer.h"
 #include "groups/process_group/step_index.h"
+#include "store/journal_reader.h"
+#include "store/journal_writer.h"
 
 namespace forebay::process_group {
 
-/// The meaning of a write in the log.
+/// What an entry of the log says.
 struct LoggedPiece {
-  static constexpr VarId index = 0, metadata = 1, data = 2;  ///< data + K: data.K
+  static constexpr std::int32_t index = 0, metadata = 1, data = 2;  ///< data + K: data.K
 
-  VarId file = data;
+  std::int32_t file = data;
   std::int64_t opening = 0, step = 0;
   Offset at = 0;
 
   std::string file_name() const;  ///< relative to the directory
 };
-/// Returns the meaning of a write, or nothing if the write is not of a BP4 directory.
-std::optional<LoggedPiece> logged_piece(const staging::Write& write);
+
+/// Called for each entry that counts, with nothing if it is not a piece of a BP4 directory's files.
+using VisitPiece = std::function<void(std::uint64_t sequence, const std::optional<LoggedPiece>&,
+                                      const journal::Data&)>;
+/// Walks over a log (Reader::walk).
+journal::Scan walk_pieces(journal::Reader& reader, const VisitPiece& visit,
+                          bool everything = false);
 
 class StepLog {
  public:
@@ -57,7 +65,7 @@ class StepLog {
     bool keeps = false;  ///< dropped entries stay readable, for people to look at
   };
   /// `report` must outlive this object.
-  StepLog(std::unique_ptr<staging::Writer> log, const Limits& limits, Report& report);
+  StepLog(std::unique_ptr<journal::Writer> log, const Limits& limits, Report& report);
 
   // All are local. Only drain() throws.
 
@@ -83,16 +91,15 @@ class StepLog {
  private:
   struct Waiting {
     ByteFile* file;
-    Offset at, data;
-    Count bytes;
-    std::uint64_t hash;
+    Offset at;
+    journal::Data data;
   };
   void add_run(ByteFile& file, const LoggedPiece& of, Offset at, std::span<const iovec> run,
                std::vector<Waiting>& fresh);
 
   using Clock = std::chrono::steady_clock;
 
-  std::unique_ptr<staging::Writer> log_;
+  std::unique_ptr<journal::Writer> log_;
   Limits limits_;
   Clock::time_point oldest_;  // time of the oldest waiting entry
   Report& report_;

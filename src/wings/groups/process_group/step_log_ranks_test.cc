@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/attempt.h"
-#include "burst/log/log_testing.h"
 #include "comm/thread_ranks.h"
 #include "groups/process_group/bp_reader.h"
 #include "groups/process_group/made_again_testing.h"
 #include "groups/process_group/step_log.h"
 #include "groups/process_group/step_testing.h"
+#include "store/journal_testing.h"
 
 namespace forebay::process_group {
 namespace step_log_ranks_test {
@@ -64,7 +64,7 @@ class StepLogRanks : public StepFileTest {
     }
   }
 
-  std::array<staging::TestLog, ranks> logs_;
+  std::array<journal::TestJournal<>, ranks> logs_;
 };
 
 // Pieces that do not fit into the log are written to the file, and all waiting pieces at the end of
@@ -120,17 +120,15 @@ TEST_F(StepLogRanks, a_step_that_is_given_up_goes_to_no_file) {
     std::set<std::pair<std::int64_t, std::int64_t>> steps, others;
     const auto mine = logs_.at(static_cast<std::size_t>(comm.rank())).reader();
     comm.barrier();
-    logs_[0].reader()->walk([&](std::uint64_t, const staging::Write& write, const auto&) {
-      const auto piece = logged_piece(write);
+    walk_pieces(*logs_[0].reader(), [&](std::uint64_t, const auto& piece, const auto&) {
       ASSERT_TRUE(piece);
       if (piece->file == LoggedPiece::index) steps.emplace(piece->opening, piece->step);
     });
     EXPECT_EQ(steps.size(), 2U);
-    mine->walk([&](std::uint64_t, const staging::Write& write, const auto&) {
-      const auto piece = logged_piece(write);
+    walk_pieces(*mine, [&](std::uint64_t, const auto& piece, const journal::Data& data) {
       ASSERT_TRUE(piece);
-      std::vector<std::byte> bytes(static_cast<std::size_t>(write.bytes));
-      mine->read(write, bytes);
+      std::vector<std::byte> bytes(static_cast<std::size_t>(data.bytes));
+      mine->read(data, bytes);
       const double given_up = 77;
       const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       const bool has =
@@ -177,11 +175,10 @@ TEST_F(StepLogRanks, large_blocks_are_several_writes) {
     file->add({"v", bp::Type::float64}, {{2 * elements}, {elements * comm.rank()}, {elements}},
               std::as_bytes(std::span(values)), true);
     file->end_step();
-    logs_.at(static_cast<std::size_t>(comm.rank()))
-        .reader()
-        ->walk([&](std::uint64_t, const staging::Write& write, const auto&) {
-          EXPECT_LE(write.bytes, StepLog::most_piece);
-        });
+    walk_pieces(*logs_.at(static_cast<std::size_t>(comm.rank())).reader(),
+                [&](std::uint64_t, const auto&, const journal::Data& data) {
+                  EXPECT_LE(data.bytes, StepLog::most_piece);
+                });
     file->close();
   });
   Report report;

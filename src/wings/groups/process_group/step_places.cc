@@ -16,8 +16,7 @@ bool StepPlaces::extend(Stretch& last, std::uint32_t step, const EntryPlace& pla
 }
 
 std::uint32_t StepPlaces::operator[](std::size_t n) const {
-  const auto next = std::upper_bound(stretches_.begin(), stretches_.end(), n,
-                                     [](std::size_t m, const Stretch& s) { return m < s.before; });
+  const auto next = std::ranges::upper_bound(stretches_, n, {}, &Stretch::before);
   const Stretch& stretch = *std::prev(next);
   return stretch.step(static_cast<std::uint32_t>(n) - stretch.before);
 }
@@ -31,8 +30,7 @@ std::vector<std::uint32_t> StepPlaces::numbers() const {
 }
 
 std::optional<EntryPlace> StepPlaces::find(std::size_t step) const {
-  const auto next = std::upper_bound(stretches_.begin(), stretches_.end(), step,
-                                     [](std::size_t s, const Stretch& of) { return s < of.first; });
+  const auto next = std::ranges::upper_bound(stretches_, step, {}, &Stretch::first);
   if (next == stretches_.begin()) return std::nullopt;
   const Stretch& stretch = *std::prev(next);
   const std::size_t n = (step - stretch.first) / stretch.every;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "burst/log/log_testing.h"
+#include "store/journal_testing.h"
 
 namespace forebay::process_group {
 namespace step_sink_test {
@@ -28,7 +28,7 @@ class Files final : public BpFiles {
   void show(std::span<const bp::StepRecord> records) override {
     for (const bp::StepRecord& record : records) shown.push_back(record.step);
   }
-  void give_back() override {}
+  bool give_back() override { return true; }
   void sync() override {}
   void close(std::optional<Error>& /*failed*/) override {}
 
@@ -79,7 +79,7 @@ TEST_F(StepSinkTest, a_queue_shows_a_step_when_the_next_one_ends) {
 }
 
 TEST_F(StepSinkTest, a_log_has_all_until_it_is_emptied) {
-  staging::TestLog kept;
+  journal::TestJournal<> kept;
   Files files(path_, report_);
   const StepLog::Limits limits{1 << 20};
   LogSink sink(Comm(), files, report_, std::make_unique<StepLog>(kept.writer(), limits, report_));
@@ -94,7 +94,7 @@ TEST_F(StepSinkTest, a_log_has_all_until_it_is_emptied) {
 
 // Without space in the log, a step is in its file and visible when it ends.
 TEST_F(StepSinkTest, a_log_without_room_is_no_worse_than_none) {
-  staging::TestLog full;
+  journal::TestJournal<> full;
   Files files(path_, report_);
   const StepLog::Limits limits{1 << 20};
   LogSink sink(Comm(), files, report_, std::make_unique<StepLog>(full.writer(), limits, report_));

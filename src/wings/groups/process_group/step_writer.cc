@@ -430,9 +430,9 @@ void StepWriter::forget_step() {
 // All ranks must have ended their writes of this step.
 void StepWriter::give_up_step() {
   sink_->give_up();
-  files_->give_back();
+  const bool cut = files_->give_back();
   if (options_.step_memory > 0) {
-    if (files_->early()) files_->early()->drop();
+    if (cut && files_->early()) files_->early()->drop();
     attempt_to([&] { comm_.meet(); });
   }
   forget_step();

@@ -1,4 +1,4 @@
-// Steps that ranks write together, with an error on one of them. tests/foreign/check_bp.py checks
+// Steps that ranks write together, with an error on one of them. groups/tests/check_bp.py checks
 // that adios2 reads correct steps as they were written.
 #include <gtest/gtest.h>
 

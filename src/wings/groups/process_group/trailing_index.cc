@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "base/attempt.h"
@@ -39,7 +38,10 @@ class OldIndex {
     const Offset end = each_element(window_, footer_.attributes, end_, false,
                                     [&](Offset at, Count n) { take_attribute(at, n); });
     expect_end(end, end_of_attributes());
-    found_.contents.bytes = end - footer_.groups;
+    found_.contents.places = {.groups = footer_.groups,
+                              .variables = footer_.variables,
+                              .attributes = footer_.attributes,
+                              .end = end};
     return std::move(found_);
   }
 
@@ -64,10 +66,6 @@ class OldIndex {
       cannot_append(path_, "another program wrote it");
     footer_ = bp::parse_footer(
         std::span<const std::byte>(last).last<static_cast<std::size_t>(bp::footer_bytes)>(), size);
-    TrailingIndex::Contents& contents = found_.contents;
-    contents.begin = footer_.groups;
-    contents.variables = footer_.variables - footer_.groups;
-    contents.attributes = footer_.attributes - footer_.groups;
   }
 
   // The footer lies behind the attributes, but not always directly.
@@ -166,15 +164,15 @@ void TrailingIndex::write_empty() {
   bp::append_groups_head(bytes, 0, 0);
   bp::append_elements_head(bytes, 0, 0);
   bp::append_elements_head(bytes, 0, 0);
-  const auto footer =
-      bp::print_footer(now_.begin, now_.begin + now_.variables, now_.begin + now_.attributes);
+  const auto footer = bp::print_footer(now_.places);
   bytes.insert(bytes.end(), footer.begin(), footer.end());
-  file_.write_at(now_.begin, bytes);
+  file_.write_at(begin(), bytes);
 }
 
 void TrailingIndex::learn(Contents&& contents) {
   now_ = std::move(contents);
-  std::vector<std::int64_t> flat{now_.begin,     now_.variables,    now_.attributes,    now_.bytes,
+  bp::StepRecord& places = now_.places;
+  std::vector<std::int64_t> flat{places.groups,  places.variables,  places.attributes,  places.end,
                                  now_.groups.at, now_.groups.bytes, now_.groups.entries};
   const std::size_t fixed = flat.size();
   for (const IndexList& list : now_.names)
@@ -183,10 +181,10 @@ void TrailingIndex::learn(Contents&& contents) {
                    comm_.broadcast(flat);
                    now_.names.resize((flat.size() - fixed) / 3);
                  }));
-  now_.begin = flat[0];
-  now_.variables = flat[1];
-  now_.attributes = flat[2];
-  now_.bytes = flat[3];
+  places.groups = flat[0];
+  places.variables = flat[1];
+  places.attributes = flat[2];
+  places.end = flat[3];
   now_.groups = {flat[4], flat[5], flat[6]};
   for (std::size_t n = 0, at = fixed; n < now_.names.size(); ++n, at += 3)
     now_.names[n] = {flat[at], flat[at + 1], flat[at + 2]};
@@ -200,19 +198,19 @@ std::pair<Count, Count> TrailingIndex::share_of(Count bytes) const {
 }
 
 void TrailingIndex::read(Offset from, std::span<std::byte> into) const {
-  if (file_.read_at(now_.begin + from, into) < into.size())
+  if (file_.read_at(begin() + from, into) < into.size())
     throw Error(Errc::etrunc, file_.path() + " has become shorter while it was written",
                 "let one program write it");
 }
 
 void TrailingIndex::copy_share(Offset to) const {
   if (drops_) return;
-  const auto [from, end] = share_of(now_.bytes);
-  RawBytes bytes;
+  const auto [from, end] = share_of(bytes());
+  RawBytes part;
   for (Offset at = from; at < end; at += most_entries_at_once) {
-    bytes.resize(static_cast<std::size_t>(std::min(end - at, most_entries_at_once)));
-    read(at, bytes);
-    file_.write_at(to + at, bytes);
+    part.resize(static_cast<std::size_t>(std::min(end - at, most_entries_at_once)));
+    read(at, part);
+    file_.write_at(to + at, part);
   }
 }
 
@@ -221,16 +219,16 @@ void TrailingIndex::carry_out(std::span<const Move> moves) const {
   Count all = 0;
   for (const Move& move : moves) all += move.bytes;
   const auto [from, end] = share_of(all);
-  RawBytes bytes;
-  Offset window = 0;  // the place of `bytes` in the index
+  RawBytes part;
+  Offset window = 0;  // the place of `part` in the index
   const auto held = [&](Offset at, Count n) {
-    if (at < window || at + n > window + std::ssize(bytes)) {
+    if (at < window || at + n > window + std::ssize(part)) {
       window = at;
-      bytes.resize(static_cast<std::size_t>(std::min(most_entries_at_once, now_.bytes - at)));
-      read(at, bytes);
+      part.resize(static_cast<std::size_t>(std::min(most_entries_at_once, bytes() - at)));
+      read(at, part);
     }
-    return std::span<const std::byte>(bytes).subspan(static_cast<std::size_t>(at - window),
-                                                     static_cast<std::size_t>(n));
+    return std::span<const std::byte>(part).subspan(static_cast<std::size_t>(at - window),
+                                                    static_cast<std::size_t>(n));
   };
   Count passed = 0;
   for (const Move& move : moves) {
@@ -246,13 +244,7 @@ void TrailingIndex::carry_out(std::span<const Move> moves) const {
 
 void TrailingIndex::carry(const StepIndex& step) {
   const IndexPlan& plan = step.plan;
-  const auto from_begin = [&](Offset at) { return at - plan.record.groups; };
-  next_ = {};
-  next_.begin = plan.record.groups;
-  next_.variables = from_begin(plan.record.variables);
-  next_.attributes = from_begin(plan.record.attributes);
-  next_.bytes = from_begin(plan.record.end);
-  next_.groups = {bp::groups_head_bytes, step.groups.bytes, step.groups.entries};
+  next_ = {plan.record, {bp::groups_head_bytes, step.groups.bytes, step.groups.entries}, {}};
   std::vector<Move> moves{
       {now_.groups.at, now_.groups.bytes, plan.record.groups + bp::groups_head_bytes}};
   for (std::size_t i = 0; i < step.names.size(); ++i) {
@@ -260,20 +252,30 @@ void TrailingIndex::carry(const StepIndex& step) {
     const std::size_t name = step.names[i];
     if (name >= next_.names.size()) next_.names.resize(name + 1);
     const NameSums& sums = step.of_names[i];
-    next_.names[name] = {from_begin(plan.entries[i]), sums.bytes, sums.entries};
+    next_.names[name] = {plan.entries[i] - plan.record.groups, sums.bytes, sums.entries};
     if (sums.earlier > 0) moves.push_back({of(name).at, sums.earlier, plan.entries[i]});
   }
   if (!drops_) carry_out(moves);
 }
 
-/// Writes a footer at `end`, and truncates the file behind it.
-void TrailingIndex::end_with_footer(Offset begin, Offset variables, Offset attributes, Offset end) {
-  file_.write_at(end, bp::print_footer(begin, variables, attributes));
-  file_.truncate(end + bp::whole_footer_bytes);
+/// Writes the footer of an index behind it, and truncates the file there. A truncation that fails
+/// may have taken effect: then no other index is left, so it has succeeded.
+void TrailingIndex::end_with_footer(const bp::StepRecord& places) {
+  const Offset end = places.end + bp::whole_footer_bytes;
+  file_.write_at(places.end, bp::print_footer(places));
+  const auto failed = attempt_to([&] { file_.truncate(end); });
+  if (!failed) return;
+  file_.look_again();
+  if (file_.size() != end) throw *failed;
 }
 
 void TrailingIndex::move_to(Offset begin) {
-  const Offset old_end = end(), new_end = begin + now_.bytes;
+  const Offset old_end = end(), by = begin - this->begin();
+  const bp::StepRecord& now = now_.places;
+  const bp::StepRecord moved{.groups = begin,
+                             .variables = now.variables + by,
+                             .attributes = now.attributes + by,
+                             .end = now.end + by};
   const bool goes_up = begin >= old_end;
   const auto cut_off = [&] {
     if (goes_up && comm_.is_root()) attempt_to([&] { file_.truncate(old_end); });
@@ -288,8 +290,7 @@ void TrailingIndex::move_to(Offset begin) {
   // The file ends with a footer at any time.
   if (goes_up)
     by_root_or_not([&] {
-      file_.write_at(new_end, bp::print_footer(now_.begin, now_.begin + now_.variables,
-                                               now_.begin + now_.attributes));
+      file_.write_at(moved.end, bp::print_footer(now));
       file_.meet();
     });
   auto failed = worst_of_all(comm_, attempt_to([&] {
@@ -300,16 +301,13 @@ void TrailingIndex::move_to(Offset begin) {
     cut_off();
     throw *failed;
   }
-  by_root_or_not(
-      [&] { end_with_footer(begin, begin + now_.variables, begin + now_.attributes, new_end); });
-  now_.begin = begin;
+  by_root_or_not([&] { end_with_footer(moved); });
+  now_.places = moved;
 }
 
 void TrailingIndex::cut_to_size() {
   by_root(comm_, [&] {
-    if (file_.size() > end())
-      end_with_footer(now_.begin, now_.begin + now_.variables, now_.begin + now_.attributes,
-                      now_.begin + now_.bytes);
+    if (file_.size() > end()) end_with_footer(now_.places);
   });
 }
 
@@ -327,9 +325,9 @@ void TrailingIndex::settle(Offset end) {
     attempt_to([&] { file_.write_at(end, nothing); });
 }
 
-void TrailingIndex::show(const bp::StepRecord& places) {
+void TrailingIndex::show() {
   by_root(comm_, [&] {
-    end_with_footer(places.groups, places.variables, places.attributes, places.end);
+    end_with_footer(next_.places);
     file_.meet();
   });
   now_ = std::move(next_);

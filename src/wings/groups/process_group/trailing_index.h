@@ -32,10 +32,9 @@ class TrailingIndex {
  public:
   /// The contents of the index, equal on all ranks. An empty index has only the heads of its parts.
   struct Contents {
-    Offset begin = 0;
-    Offset variables = bp::groups_head_bytes,
-           attributes = bp::groups_head_bytes + bp::elements_head_bytes;
-    Count bytes = bp::groups_head_bytes + 2 * bp::elements_head_bytes;
+    bp::StepRecord places{.variables = bp::groups_head_bytes,
+                          .attributes = bp::groups_head_bytes + bp::elements_head_bytes,
+                          .end = bp::groups_head_bytes + 2 * bp::elements_head_bytes};
     IndexList groups;
     std::vector<IndexList> names;  ///< by place in the catalogue
   };
@@ -63,8 +62,8 @@ class TrailingIndex {
   IndexList of(std::size_t name) const {
     return name < now_.names.size() ? now_.names[name] : IndexList();
   }
-  Offset begin() const { return now_.begin; }
-  Offset end() const { return now_.begin + now_.bytes + bp::whole_footer_bytes; }
+  Offset begin() const { return now_.places.groups; }
+  Offset end() const { return now_.places.end + bp::whole_footer_bytes; }
 
   /// Collective. Moves the index behind `end` if it is not there. `failed` is an earlier error of
   /// this rank. It takes 1 collective step, and 3 if the index is moved.
@@ -79,7 +78,7 @@ class TrailingIndex {
   /// Local. Copies this rank's share of the old index's entries to their places in the new one.
   void carry(const StepIndex& step);
   /// Collective. Makes the copied index the file's index. Only its footer is missing so far.
-  void show(const bp::StepRecord& places);
+  void show();
 
  private:
   struct Move {
@@ -93,7 +92,8 @@ class TrailingIndex {
   void read(Offset from, std::span<std::byte> into) const;
   void copy_share(Offset to) const;
   void carry_out(std::span<const Move> moves) const;
-  void end_with_footer(Offset begin, Offset variables, Offset attributes, Offset end);
+  void end_with_footer(const bp::StepRecord& places);
+  Count bytes() const { return now_.places.end - now_.places.groups; }
 
   Comm comm_;
   File& file_;

@@ -1,8 +1,6 @@
 #include "groups/process_group/visible.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 namespace forebay::process_group {
@@ -61,7 +59,7 @@ void take_visible(const std::vector<Overlap>& overlaps, Visible& seen) {
 
 Count marked(const std::vector<Overlap>& overlaps, const std::vector<Count>& box) {
   const std::vector<Count> steps = Rows::steps_of(box);
-  Marks marks(std::accumulate(box.begin(), box.end(), Count{1}, std::multiplies<>()));
+  Marks marks(product(box));
   Count elements = 0;
   for (const Overlap& one : overlaps) {
     Rows rows(one.count, box, one.count);

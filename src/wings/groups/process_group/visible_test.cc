@@ -2,17 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <numeric>
 #include <random>
 #include <vector>
 
 namespace forebay::process_group {
 namespace visible_test {
-
-Count product(const std::vector<Count>& list) {
-  return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
-}
 
 // For each element of the box: which overlap it comes from, and its place in the block; -1: none.
 using Owners = std::vector<std::pair<std::ptrdiff_t, std::vector<Count>>>;

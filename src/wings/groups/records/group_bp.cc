@@ -5,7 +5,6 @@
 
 #include "base/attempt.h"
 #include "base/words.h"
-#include "burst/recovery/recovery.h"
 #include "comm/agree.h"
 #include "comm/left_open.h"
 #include "dataset/print_report.h"
@@ -15,6 +14,7 @@
 #include "groups/records/group_writer.h"
 #include "method/front_end.h"
 #include "method/method_keys.h"
+#include "stage/recovery.h"
 #include "transport/transport.h"
 
 namespace forebay {

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <span>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "base/attempt.h"
 #include "base/words.h"
@@ -160,12 +158,11 @@ void GroupFile::complete(const GroupVariable& v, bp::Shape& at) const {
                   "look at the scalars that its dimensions and offsets name");
     }
   }
-  if (std::find(at.shape.begin(), at.shape.end(), 0) == at.shape.end()) {
+  if (!bp::any_zero(at.shape)) {
     Count bytes = size_of(v.type);
-    for (const Count extent : at.shape)
-      if (__builtin_mul_overflow(bytes, extent, &bytes))
-        throw Error(Errc::evarsize, me() + ": all of the array has more than 2^63 bytes",
-                    "look at its global dimensions");
+    if (!bp::multiply_all(at.shape, bytes))
+      throw Error(Errc::evarsize, me() + ": all of the array has more than 2^63 bytes",
+                  "look at its global dimensions");
   }
   if (v.joined) {
     at.shape = at.count;
@@ -175,10 +172,9 @@ void GroupFile::complete(const GroupVariable& v, bp::Shape& at) const {
 
 void GroupFile::add(const GroupVariable& v, bp::Shape shape, const void* data, bool lent) {
   Count bytes = size_of(v.type);
-  if (std::find(shape.count.begin(), shape.count.end(), 0) != shape.count.end()) bytes = 0;
-  for (const Count count : shape.count)
-    if (__builtin_mul_overflow(bytes, count, &bytes))
-      throw Error(Errc::evarsize, "variable " + v.name + ": its block has more than 2^63 bytes");
+  if (bp::any_zero(shape.count)) bytes = 0;
+  if (!bp::multiply_all(shape.count, bytes))
+    throw Error(Errc::evarsize, "variable " + v.name + ": its block has more than 2^63 bytes");
   if (!data && (bytes > 0 || v.type == GroupType::string))
     throw Error(Errc::einval, "variable " + v.name + ": no data", "give the address of its values");
   if (v.type == GroupType::string)

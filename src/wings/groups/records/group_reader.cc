@@ -9,11 +9,11 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "burst/recovery/recovery.h"
 #include "comm/agree.h"
 #include "dataset/probe.h"
 #include "groups/process_group/bp_reader.h"
 #include "groups/records/step_files.h"
+#include "stage/recovery.h"
 #include "storage/file.h"
 
 namespace forebay {

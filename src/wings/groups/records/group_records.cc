@@ -140,7 +140,7 @@ class Records final : public GroupWriter {
   void open_again();
 
   std::vector<Count> in_c_order(std::vector<Count> list) const {
-    if (group_.column_major) std::reverse(list.begin(), list.end());
+    if (group_.column_major) std::ranges::reverse(list);
     return list;
   }
   void write_step();
@@ -294,7 +294,7 @@ void Records::add(std::size_t variable, bp::Shape at, std::span<const std::byte>
   pending.start = in_c_order(at.start);
   // A variable without elements is not in the file.
   std::vector<Count> extents = target.follow ? pending.count : in_c_order(at.shape);
-  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return;
+  if (bp::any_zero(extents)) return;
   const auto known = said_.find(variable);
   const auto describe = [&] { return "variable " + group_.variables[variable].name; };
   if (target.follow) {
@@ -322,8 +322,7 @@ void Records::add(std::size_t variable, bp::Shape at, std::span<const std::byte>
     data = {room, data.size()};
   }
   pending.data = data;
-  const bool nothing =
-      std::find(pending.count.begin(), pending.count.end(), 0) != pending.count.end();
+  const bool nothing = bp::any_zero(pending.count);
   if (!nothing) pending_.push_back(std::move(pending));
   said_[variable] = std::move(extents);
 }
@@ -356,8 +355,7 @@ void Records::note_own(std::vector<std::int64_t>& most, std::vector<std::int64_t
           (std::int64_t{comm_.size() - comm_.rank()} << text_bits) + std::ssize(pending.data);
     if (target.follow) continue;
     Count elements = 1;
-    for (const Count n : pending.count)
-      if (__builtin_mul_overflow(elements, n, &elements)) elements = 0;
+    if (!bp::multiply_all(pending.count, elements)) elements = 0;
     sums[pending.variable] += elements;
   }
 }
@@ -471,9 +469,8 @@ void Records::define(const std::vector<Said>& step, const std::vector<std::size_
   Count largest = 0;
   for (const std::size_t v : fresh) {
     Count bytes = size_of(targets_.variables[v].element());
-    for (const Count n : step[v].shape)
-      if (__builtin_mul_overflow(bytes, n, &bytes))
-        throw Error(Errc::evarsize, targets_.variables[v].name + " has more than 2^63 bytes");
+    if (!bp::multiply_all(step[v].shape, bytes))
+      throw Error(Errc::evarsize, targets_.variables[v].name + " has more than 2^63 bytes");
     largest = std::max(largest, bytes);
   }
   if (fresh.empty() && defined_) return;
@@ -612,7 +609,7 @@ void Records::write_step() {
     file_->flush();  // a stage may keep no order between ranks
   }
   put(all);
-  if (!is_split()) std::fill(whole_.begin(), whole_.end(), record() + 1);
+  if (!is_split()) std::ranges::fill(whole_, record() + 1);
 }
 
 }  // namespace

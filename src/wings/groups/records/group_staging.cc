@@ -5,10 +5,9 @@
 
 #include "base/attempt.h"
 #include "base/random_number.h"
-#include "burst/log/writer.h"
-#include "burst/staging_files.h"
 #include "comm/agree.h"
 #include "storage/file.h"
+#include "store/journal_files.h"
 
 namespace forebay {
 
@@ -53,7 +52,7 @@ void GroupStaging::make_log(const Method& method, Report& report) {
       file->ensure_open();
     return file;
   };
-  staging::Header header;
+  journal::Header header;
   header.session = info_.session;
   header.rank = comm_.rank();
   header.ranks = comm_.size();
@@ -64,8 +63,8 @@ void GroupStaging::make_log(const Method& method, Report& report) {
   }
   auto records = make(records_path(stem_));
   auto data = make(data_path(stem_));
-  auto log = std::make_unique<staging::Writer>(std::move(records), std::move(data), header,
-                                               staging::State());
+  auto log = std::make_unique<journal::Writer>(std::move(records), std::move(data), header,
+                                               journal::State());
   process_group::StepLog::Limits limits;
   limits.memory = std::max<Count>(method.buffer_limit / 4, 1 << 16);
   limits.most = method.burst_flush_size;

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "base/report.h"
-#include "burst/staging_control.h"
 #include "comm/comm.h"
 #include "groups/process_group/step_log.h"
 #include "method/method.h"
+#include "store/staging_control.h"
 
 namespace forebay {
 

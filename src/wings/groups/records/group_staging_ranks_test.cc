@@ -13,20 +13,21 @@
 #include <vector>
 
 #include "base/attempt.h"
-#include "burst/recovery/recovery.h"
-#include "burst/staging_files.h"
 #include "comm/thread_ranks.h"
 #include "groups/process_group/bp_reader.h"
 #include "groups/records/group_file.h"
 #include "groups/records/group_reader.h"
 #include "groups/records/group_staging.h"
 #include "method/groups.h"
+#include "stage/recovery.h"
+#include "store/journal_files.h"
 
 namespace forebay {
 namespace group_staging_ranks_test {
 
 namespace fs = std::filesystem;
 using process_group::BpReader;
+using process_group::walk_pieces;
 
 constexpr int ranks = 3;
 constexpr std::int64_t rows = 50;  // per rank, in two boxes
@@ -313,9 +314,11 @@ TEST_F(GroupStagingRanks, a_record_that_is_damaged_is_damage) {
       if (!stem.ends_with(".0.data")) continue;
       stem.resize(stem.size() - 5);
       std::vector<Offset> places;
-      open_log(stem, 0, report)->walk([&](std::uint64_t, const staging::Write& write, const auto&) {
-        if (write.var == process_group::LoggedPiece::index) places.push_back(write.data);
-      });
+      walk_pieces(*open_log(stem, 0, report),
+                  [&](std::uint64_t, const auto& piece, const journal::Data& data) {
+                    if (piece && piece->file == process_group::LoggedPiece::index)
+                      places.push_back(data.data);
+                  });
       ASSERT_EQ(places.size(), 4U);
       std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
       file.seekp(places[lost] + 40);
@@ -470,8 +473,8 @@ TEST_F(GroupStagingRanks, logs_stay_where_that_is_asked_for) {
   for (const FoundSession& session : find_logs(folder_ / "logs").sessions)
     for (const FoundLog& log : session.logs) {
       EXPECT_TRUE(log.state.closed);
-      open_log(log.stem, 0, report)
-          ->walk([&](std::uint64_t, const staging::Write&, const auto&) { ++kept; }, true);
+      walk_pieces(
+          *open_log(log.stem, 0, report), [&](auto&&...) { ++kept; }, true);
     }
   EXPECT_GE(kept, 6U * ranks);
   leave(2, true);

@@ -1,7 +1,6 @@
 #include "groups/records/group_terms.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/byteorder.h"
 #include "groups/format/bp_read.h"
@@ -9,7 +8,7 @@
 namespace forebay::group_terms {
 
 std::string name_of(std::string name) {
-  std::replace(name.begin(), name.end(), '/', '.');
+  std::ranges::replace(name, '/', '.');
   return name;
 }
 

@@ -77,7 +77,7 @@ RecordTargets record_targets(const GroupDefinition& group, bool steps_have_files
 int RecordTargets::version() const {
   const auto is_new = [](Type type) { return !valid_in_version(type, 2); };
   const auto any = [&](const std::vector<Attribute>& list) {
-    return std::any_of(list.begin(), list.end(), [&](auto& a) { return is_new(a.type); });
+    return std::ranges::any_of(list, [&](auto& a) { return is_new(a.type); });
   };
   for (const RecordTarget& target : variables) {
     const Type element = target.element();

@@ -34,7 +34,7 @@ std::vector<std::uint64_t> files_of_steps(const std::string& path) {
     const auto step = static_cast<std::uint64_t>(*number);
     if (name == fs::path(file_of_step(path, step)).filename()) numbers.push_back(step);
   }
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   return numbers;
 }
 

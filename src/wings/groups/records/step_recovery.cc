@@ -8,68 +8,86 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/attempt.h"
-#include "burst/recovery/session_recovery.h"
 #include "comm/agree.h"
 #include "groups/format/bp_read.h"
 #include "groups/format/bp_write.h"
 #include "groups/process_group/group_walk.h"
+#include "groups/process_group/index_recovery.h"
 #include "groups/process_group/index_walk.h"
 #include "groups/process_group/step_log.h"
+#include "stage/session_recovery.h"
 #include "storage/file.h"
 
 namespace forebay {
 
 using process_group::LoggedPiece;
+using process_group::walk_pieces;
 
 namespace {
 
 constexpr std::int64_t no_step = std::numeric_limits<std::int64_t>::max();
 
-}  // namespace
-
 /// A record of md.idx, from the log of rank 0.
-struct SessionRecovery::StepRecord {
+struct LoggedRecord {
   std::int64_t opening, step;
   Offset at;
   std::array<std::byte, bp::record_bytes> bytes;
 };
+using LoggedRecords = std::vector<LoggedRecord>;
 
-namespace {
-
-template <typename Records>
-auto keys_of(const Records& records) {
+auto keys_of(const LoggedRecords& records) {
   std::set<std::pair<std::int64_t, std::int64_t>> keys;
   for (const auto& record : records) keys.emplace(record.opening, record.step);
   return keys;
 }
 
-}  // namespace
+class StepRecovery final : public SessionRecovery {
+ public:
+  using SessionRecovery::SessionRecovery;
 
-void SessionRecovery::replay_steps(const std::string& directory) {
+ private:
+  journal::Scan count_entries(journal::Reader& reader) const override {
+    return process_group::walk_pieces(reader, {});
+  }
+  void replay(const std::string& directory) override;
+  bool can_be_partial() const override { return false; }  // a step has parts in all logs
+
+  LoggedRecords logged_records();
+  static bool is_in_file(const std::string& directory, const LoggedRecord& record);
+  static void check_records(const std::string& directory, const LoggedRecords& records);
+  std::int64_t verify_steps(const LoggedRecords& records);
+  void write_steps(const std::string& directory, const LoggedRecords& records);
+  static void show_steps(const std::string& directory, const LoggedRecords& records);
+
+  std::optional<Error> no_memory_;  // for what this rank verifies
+};
+
+void StepRecovery::replay(const std::string& directory) {
   using Clock = std::chrono::steady_clock;
   auto start = Clock::now();
   if (!result_.missing.empty())
     throw Error(Errc::ebadlog,
                 "a step has parts in the logs of all ranks, and some of these are missing",
                 "run this with a rank on each node of the job");
-  std::vector<std::string> before;
-  before.swap(result_.damage);  // is on all ranks already
-  StepRecords records = records_of_steps();
+  auto before = std::exchange(result_.damage, {});  // is on all ranks already
+  LoggedRecords records = logged_records();
   std::optional<Error> error;
   if (comm_.is_root()) error = attempt_to([&] { check_records(directory, records); });
   agree_on_words(comm_, error);
   const std::int64_t first_bad = comm_.all_reduce(verify_steps(records), Reduce::min);
-  gather_sentences(comm_, result_.damage);
-  before.insert(before.end(), result_.damage.begin(), result_.damage.end());
-  result_.damage.swap(before);
+  agree_on_words(comm_, no_memory_);  // that is no damage, after which logs may be removed
+  gather_damage(std::move(before));
   result_.verify_seconds = seconds_since(start);
   refuse_damage();
   if (options_.verify_only) return;
-  std::erase_if(records, [&](const StepRecord& record) { return record.step >= first_bad; });
+  std::erase_if(records, [&](const LoggedRecord& record) { return record.step >= first_bad; });
   start = Clock::now();
   error = attempt_to([&] { write_steps(directory, records); });
   agree_on_words(comm_, error);
@@ -81,22 +99,20 @@ void SessionRecovery::replay_steps(const std::string& directory) {
 }
 
 /// Collective. Returns the records in rank 0's log, in their order.
-SessionRecovery::StepRecords SessionRecovery::records_of_steps() {
-  StepRecords records;
+LoggedRecords StepRecovery::logged_records() {
+  LoggedRecords records;
   const auto first = std::find_if(mine_.begin(), mine_.end(),
                                   [](const Mine& log) { return log.rank == 0 && !log.lost; });
   std::optional<Error> error;
   if (first != mine_.end() && !first->finished) {
     bool lost = false;
     error = attempt_to([&] {
-      readers_.with(first->stem, first->part, [&](staging::Reader& reader) {
-        reader.walk([&](std::uint64_t, const staging::Write& write, const auto&) {
-          const auto piece = process_group::logged_piece(write);
-          if (!piece || piece->file != LoggedPiece::index || write.bytes != bp::record_bytes)
-            return;
-          StepRecord record{piece->opening, piece->step, piece->at, {}};
+      readers_.with(first->stem, first->part, [&](journal::Reader& reader) {
+        walk_pieces(reader, [&](auto, const auto& piece, const journal::Data& data) {
+          if (!piece || piece->file != LoggedPiece::index || data.bytes != bp::record_bytes) return;
+          LoggedRecord record{piece->opening, piece->step, piece->at, {}};
           // All steps from here on are lost; verify_steps() reports it.
-          lost = lost || attempt_to([&] { reader.read(write, record.bytes); }).has_value();
+          lost = lost || attempt_to([&] { reader.read(data, record.bytes); }).has_value();
           if (!lost) records.push_back(record);
         });
       });
@@ -112,7 +128,7 @@ SessionRecovery::StepRecords SessionRecovery::records_of_steps() {
 
 /// Returns whether md.idx already has a record of this step. The group of rank 0 decides, because
 /// another step may have the same place.
-bool SessionRecovery::is_in_file(const std::string& directory, const StepRecord& record) {
+bool StepRecovery::is_in_file(const std::string& directory, const LoggedRecord& record) {
   Report report;
   const auto told = bp::parse_record(record.bytes, false);
   const auto group = process_group::IndexWalk(directory, 0, report).first_group(told.groups);
@@ -124,12 +140,11 @@ bool SessionRecovery::is_in_file(const std::string& directory, const StepRecord&
 
 /// On rank 0. Checks that the records continue the file, which has no other records in their
 /// places.
-void SessionRecovery::check_records(const std::string& directory,
-                                    const StepRecords& records) const {
+void StepRecovery::check_records(const std::string& directory, const LoggedRecords& records) {
   Report report;
   File index(directory + "/md.idx", false, 0, report);
   Offset end = index.size() / bp::record_bytes * bp::record_bytes;
-  for (const StepRecord& record : records) {
+  for (const LoggedRecord& record : records) {
     const auto refuse = [&](const std::string& why, const std::string& advice) {
       throw Error(Errc::ebadlog,
                   fmt::format("{}: the logs have step {}, {}", directory, record.step - 1, why),
@@ -153,12 +168,12 @@ void SessionRecovery::check_records(const std::string& directory,
 }
 
 /// Reads all data of the steps in this rank's logs. Returns the first step that is damaged.
-std::int64_t SessionRecovery::verify_steps(const StepRecords& records) {
+std::int64_t StepRecovery::verify_steps(const LoggedRecords& records) {
   const auto keys = keys_of(records);
   std::int64_t first_bad = no_step;
   Count of_no_step = 0;
   std::vector<std::byte> bytes;
-  for (Mine& log : mine_) {
+  for (const Mine& log : mine_) {
     if (log.finished) continue;
     if (log.lost) {
       first_bad = 0;
@@ -167,13 +182,12 @@ std::int64_t SessionRecovery::verify_steps(const StepRecords& records) {
     std::int64_t last = 0;  // what is missing after a piece belongs to its step or to later ones
     std::uint64_t expected = log.state.first_sequence;
     const auto failed = attempt_to([&] {
-      readers_.with(log.stem, log.part, [&](staging::Reader& reader) {
-        reader.walk([&](std::uint64_t sequence, const staging::Write& write, const auto&) {
+      readers_.with(log.stem, log.part, [&](journal::Reader& reader) {
+        walk_pieces(reader, [&](auto sequence, const auto& piece, const journal::Data& data) {
           if (sequence != expected) first_bad = std::min(first_bad, last);
           expected = sequence + 1;
-          const auto piece = process_group::logged_piece(write);
           std::optional<std::string> problem;
-          if (!piece || write.bytes > process_group::StepLog::most_piece) {
+          if (!piece || data.bytes > process_group::StepLog::most_piece) {
             problem = "it is no part of a step";
             first_bad = std::min(first_bad, last);
           } else if (!keys.contains({piece->opening, piece->step})) {
@@ -188,26 +202,22 @@ std::int64_t SessionRecovery::verify_steps(const StepRecords& records) {
             return;
           } else {
             last = std::max(last, piece->step);
-            if (write.bytes > log.data_bytes) {
-              problem = "its data is longer than the log";
-            } else {
-              bytes.resize(static_cast<std::size_t>(write.bytes));
-              if (const auto error = attempt_to([&] { reader.read(write, bytes); }))
-                problem = error->what();
-            }
+            problem = verify(log, reader, data, bytes);
             if (problem) first_bad = std::min(first_bad, piece->step);
           }
           if (problem) {
             damaged(log, fmt::format("entry {}: {}", sequence, *problem));
             ++result_.skipped_writes;
-            result_.skipped_bytes += write.bytes;
+            result_.skipped_bytes += data.bytes;
           }
-          verified_ += write.bytes;
+          verified_ += data.bytes;
           tell("verifying", verified_, my_bytes_);
         });
       });
     });
-    if (failed) {
+    if (failed && failed->code() == Errc::enomem) {
+      no_memory_ = failed;
+    } else if (failed) {
       damaged(log, failed->what());
       first_bad = 0;
     }
@@ -219,22 +229,21 @@ std::int64_t SessionRecovery::verify_steps(const StepRecords& records) {
   return first_bad;
 }
 
-void SessionRecovery::write_steps(const std::string& directory, const StepRecords& records) {
+void StepRecovery::write_steps(const std::string& directory, const LoggedRecords& records) {
   const auto keys = keys_of(records);
   Report report;
-  std::map<VarId, std::unique_ptr<File>> files;
+  std::map<std::int32_t, std::unique_ptr<File>> files;
   std::vector<std::byte> bytes;
   Count replayed = 0;
-  for (Mine& log : mine_) {
+  for (const Mine& log : mine_) {
     if (log.lost || log.finished) continue;
-    readers_.with(log.stem, log.part, [&](staging::Reader& reader) {
-      reader.walk([&](std::uint64_t, const staging::Write& write, const auto&) {
-        const auto piece = process_group::logged_piece(write);
+    readers_.with(log.stem, log.part, [&](journal::Reader& reader) {
+      walk_pieces(reader, [&](auto, const auto& piece, const journal::Data& data) {
         if (!piece || piece->file == LoggedPiece::index ||
             !keys.contains({piece->opening, piece->step}))
           return;
-        bytes.resize(static_cast<std::size_t>(write.bytes));
-        reader.read(write, bytes);
+        bytes.resize(static_cast<std::size_t>(data.bytes));
+        reader.read(data, bytes);
         auto& file = files[piece->file];
         if (!file) {
           file = std::make_unique<File>(directory + "/" + piece->file_name(), true, comm_.rank(),
@@ -243,8 +252,8 @@ void SessionRecovery::write_steps(const std::string& directory, const StepRecord
         }
         file->write_at(piece->at, std::span<const std::byte>(bytes));
         ++result_.replayed_writes;
-        result_.replayed_bytes += write.bytes;
-        tell("replaying", replayed += write.bytes, my_bytes_);
+        result_.replayed_bytes += data.bytes;
+        tell("replaying", replayed += data.bytes, my_bytes_);
       });
     });
   }
@@ -256,11 +265,11 @@ void SessionRecovery::write_steps(const std::string& directory, const StepRecord
 
 /// On rank 0. Checks first that all parts of the records exist: a machine that went down may have
 /// lost the end of a log, and nothing else shows that. Then writes the records.
-void SessionRecovery::show_steps(const std::string& directory, const StepRecords& records) const {
+void StepRecovery::show_steps(const std::string& directory, const LoggedRecords& records) {
   if (records.empty()) return;
   Report report;
   process_group::IndexWalk walk(directory, 0, report);
-  for (const StepRecord& record : records) {
+  for (const LoggedRecord& record : records) {
     const bp::StepRecord told = bp::parse_record(record.bytes, false);
     const auto found = walk.step_at(told.groups, told.step, true);
     if (!found || found->end != told.end)
@@ -269,10 +278,24 @@ void SessionRecovery::show_steps(const std::string& directory, const StepRecords
                   "one of them has lost its end, as a machine does that goes down");
   }
   File index(directory + "/md.idx", true, 0, report);
-  for (const StepRecord& record : records)
+  for (const LoggedRecord& record : records)
     index.write_at(record.at, std::span<const std::byte>(record.bytes));
   index.sync();
   index.close();
 }
+
+/// Only directories have steps in logs.
+bool has_logged_steps(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::is_directory(path, none) && process_group::has_bp_files(path);
+}
+
+std::unique_ptr<SessionRecovery> make_step_recovery(SessionSite site) {
+  return std::make_unique<StepRecovery>(std::move(site));
+}
+
+}  // namespace
+
+extern const ReplayEntry step_replay{has_logged_steps, make_step_recovery};
 
 }  // namespace forebay

@@ -62,11 +62,71 @@ class StoredProcessGroups final : public StoredGroup {
   std::int64_t blocks(std::size_t v, std::int64_t step) const override {
     return held_of(v, step).number;
   }
-  Subarray block(std::size_t v, std::int64_t step, std::int64_t number) const override;
-  int range(std::size_t v, std::int64_t step, double& least, double& greatest) const override;
-  bp::Moments moments(std::size_t v, std::int64_t step) const override;
+  Subarray block(std::size_t v, std::int64_t step, std::int64_t number) const override {
+    const bp::Shape& at = block_of(v, step, number).at;
+    if (stored(v).kind == Kind::local_value) return {{0}, {1}, {}};
+    return {at.start.empty() ? std::vector<Count>(at.count.size(), 0) : at.start, at.count, {}};
+  }
+
+  // adios2 stores 0 and 0 for blocks without elements, and counts infinities among arrays' values.
+  int range(std::size_t v, std::int64_t step, double& least, double& greatest) const override {
+    const bp::Type type = stored(v).variable.type;
+    if (to_engine(type) == Type::none) return 0;
+    double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
+    bool known = true;
+    each_block(v, step, [&](const bp::Block& block) {
+      if (block.bytes == 0) return;
+      const double low = bp::number_of<double>(type, block.min),
+                   high = bp::number_of<double>(type, block.max);
+      if (block.has_value && !std::isfinite(low)) return;
+      if (block.has_value || block.has_range) {
+        if (low > high) return;  // the block has no value that counts
+        known = known && std::isfinite(low) && std::isfinite(high);
+        lowest = std::min(lowest, low);
+        highest = std::max(highest, high);
+      } else {
+        known = false;
+      }
+    });
+    if (!known) return -1;
+    if (lowest > highest) return 0;
+    least = lowest;
+    greatest = highest;
+    return 1;
+  }
+
+  bp::Moments moments(std::size_t v, std::int64_t step) const override {
+    const bp::Type type = stored(v).variable.type;
+    bp::Moments all;
+    bool known = true;
+    each_block(v, step, [&](const bp::Block& block) {
+      if (block.bytes == 0) return;
+      bp::Moments one = block.moments;
+      if (block.has_value && to_engine(type) != Type::none) {
+        const auto value = bp::number_of<double>(type, block.min);
+        one = std::isfinite(value) ? bp::Moments{1, value, value * value} : bp::Moments{};
+      } else {
+        known = known && block.has_moments;
+      }
+      all.count += one.count;
+      all.sum += one.sum;
+      all.squares += one.squares;
+    });
+    return known ? all : bp::Moments{-1};
+  }
+
   std::int64_t find(const std::string& condition, std::int64_t most, std::int64_t* steps,
-                    std::int64_t* blocks) const override;
+                    std::int64_t* blocks) const override {
+    std::int64_t found = 0;
+    search(file_, process_group::parse_search(condition), false,
+           [&](const process_group::FoundBlock& one) {
+             if (found < most && steps) steps[found] = static_cast<std::int64_t>(one.step);
+             if (found < most && blocks) blocks[found] = one.block;
+             ++found;
+           });
+    return found;
+  }
+
   void read(std::size_t v, std::int64_t step, const Subarray& box, std::byte* out) const override {
     file_.read(v, number_of(step), box, out);
   }
@@ -97,6 +157,7 @@ class StoredProcessGroups final : public StoredGroup {
                     " steps that md.idx tells of, from step " + std::to_string(steps()) + " on",
                 "`forebay recover` finds what is whole, with --skip-damaged it is all that stays");
   }
+
   const process_group::StoredVariable& stored(std::size_t v) const { return file_.variables()[v]; }
   /// The number of blocks of one variable and step, and a range of these blocks.
   struct Held {
@@ -104,11 +165,33 @@ class StoredProcessGroups final : public StoredGroup {
     std::int64_t step = -1, number = 0, first = 0;
     std::vector<bp::Block> blocks;
   };
-  void hold(std::size_t v, std::int64_t step, std::int64_t first) const;
-  const Held& held_of(std::size_t v, std::int64_t step) const;
+
+  void hold(std::size_t v, std::int64_t step, std::int64_t first) const {
+    held_ = {};
+    Held now{v, step, 0, first, {}};
+    file_.each_block(v, number_of(step), [&](bp::Block& block) {
+      if (now.number++ >= first && now.blocks.size() < file_.most_blocks())
+        now.blocks.push_back(std::move(block));
+    });
+    held_ = std::move(now);
+  }
+
+  const Held& held_of(std::size_t v, std::int64_t step) const {
+    if (held_.variable != v || held_.step != step) hold(v, step, 0);
+    return held_;
+  }
   void each_block(std::size_t v, std::int64_t step,
-                  const std::function<void(const bp::Block& block)>& f) const;
-  const bp::Block& block_of(std::size_t v, std::int64_t step, std::int64_t number) const;
+                  const std::function<void(const bp::Block& block)>& f) const {
+    const Held& held = held_of(v, step);
+    if (std::ssize(held.blocks) < held.number) return file_.each_block(v, number_of(step), f);
+    for (const bp::Block& block : held.blocks) f(block);
+  }
+  const bp::Block& block_of(std::size_t v, std::int64_t step, std::int64_t number) const {
+    const Held& held = held_of(v, step);
+    if (number < held.first || number >= held.first + std::ssize(held.blocks))
+      hold(v, step, number - number % static_cast<std::int64_t>(file_.most_blocks()));
+    return held_.blocks.at(static_cast<std::size_t>(number - held_.first));
+  }
 
   Comm comm_;
   Method method_;
@@ -119,103 +202,6 @@ class StoredProcessGroups final : public StoredGroup {
   std::unique_ptr<Transport> transport_;  // of all data files as one
   mutable Held held_;                     // for the latest query
 };
-
-void StoredProcessGroups::hold(std::size_t v, std::int64_t step, std::int64_t first) const {
-  held_ = {};
-  Held now{v, step, 0, first, {}};
-  file_.each_block(v, number_of(step), [&](bp::Block& block) {
-    if (now.number++ >= first && now.blocks.size() < file_.most_blocks())
-      now.blocks.push_back(std::move(block));
-  });
-  held_ = std::move(now);
-}
-
-const StoredProcessGroups::Held& StoredProcessGroups::held_of(std::size_t v,
-                                                              std::int64_t step) const {
-  if (held_.variable != v || held_.step != step) hold(v, step, 0);
-  return held_;
-}
-
-const bp::Block& StoredProcessGroups::block_of(std::size_t v, std::int64_t step,
-                                               std::int64_t number) const {
-  const Held& held = held_of(v, step);
-  if (number < held.first || number >= held.first + std::ssize(held.blocks))
-    hold(v, step, number - number % static_cast<std::int64_t>(file_.most_blocks()));
-  return held_.blocks.at(static_cast<std::size_t>(number - held_.first));
-}
-
-void StoredProcessGroups::each_block(std::size_t v, std::int64_t step,
-                                     const std::function<void(const bp::Block& block)>& f) const {
-  const Held& held = held_of(v, step);
-  if (std::ssize(held.blocks) < held.number) return file_.each_block(v, number_of(step), f);
-  for (const bp::Block& block : held.blocks) f(block);
-}
-
-Subarray StoredProcessGroups::block(std::size_t v, std::int64_t step, std::int64_t number) const {
-  const bp::Shape& at = block_of(v, step, number).at;
-  if (stored(v).kind == Kind::local_value) return {{0}, {1}, {}};
-  return {at.start.empty() ? std::vector<Count>(at.count.size(), 0) : at.start, at.count, {}};
-}
-
-// adios2 stores 0 and 0 for blocks without elements, and counts infinities among arrays' values.
-int StoredProcessGroups::range(std::size_t v, std::int64_t step, double& least,
-                               double& greatest) const {
-  const bp::Type type = stored(v).variable.type;
-  if (to_engine(type) == Type::none) return 0;
-  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
-  bool known = true;
-  each_block(v, step, [&](const bp::Block& block) {
-    if (block.bytes == 0) return;
-    const double low = bp::number_of<double>(type, block.min),
-                 high = bp::number_of<double>(type, block.max);
-    if (block.has_value && !std::isfinite(low)) return;
-    if (block.has_value || block.has_range) {
-      if (low > high) return;  // the block has no value that counts
-      known = known && std::isfinite(low) && std::isfinite(high);
-      lowest = std::min(lowest, low);
-      highest = std::max(highest, high);
-    } else {
-      known = false;
-    }
-  });
-  if (!known) return -1;
-  if (lowest > highest) return 0;
-  least = lowest;
-  greatest = highest;
-  return 1;
-}
-
-bp::Moments StoredProcessGroups::moments(std::size_t v, std::int64_t step) const {
-  const bp::Type type = stored(v).variable.type;
-  bp::Moments all;
-  bool known = true;
-  each_block(v, step, [&](const bp::Block& block) {
-    if (block.bytes == 0) return;
-    bp::Moments one = block.moments;
-    if (block.has_value && to_engine(type) != Type::none) {
-      const auto value = bp::number_of<double>(type, block.min);
-      one = std::isfinite(value) ? bp::Moments{1, value, value * value} : bp::Moments{};
-    } else {
-      known = known && block.has_moments;
-    }
-    all.count += one.count;
-    all.sum += one.sum;
-    all.squares += one.squares;
-  });
-  return known ? all : bp::Moments{-1};
-}
-
-std::int64_t StoredProcessGroups::find(const std::string& condition, std::int64_t most,
-                                       std::int64_t* steps, std::int64_t* blocks) const {
-  std::int64_t found = 0;
-  search(file_, process_group::parse_search(condition), false,
-         [&](const process_group::FoundBlock& one) {
-           if (found < most && steps) steps[found] = static_cast<std::int64_t>(one.step);
-           if (found < most && blocks) blocks[found] = one.block;
-           ++found;
-         });
-  return found;
-}
 
 }  // namespace
 

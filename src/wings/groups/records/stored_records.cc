@@ -124,19 +124,43 @@ class StoredRecords final : public StoredGroup {
   std::vector<Count> shape(std::size_t v, std::int64_t step) const override {
     return at_step(v, step).shape;
   }
-  std::string text(std::size_t v, std::int64_t step) const override;
+
+  // The text ends at its first zero: longer texts need the rest.
+  std::string text(std::size_t v, std::int64_t step) const override {
+    const StoredVar& stored = at_step(v, step);
+    std::string text;
+    for (Count at = 0; at < stored.text; at += most_at_once) {
+      std::string part(static_cast<std::size_t>(std::min(stored.text - at, most_at_once)), '\0');
+      Request request = get_request(*file_, stored.var, step, {at}, {std::ssize(part)},
+                                    reinterpret_cast<std::byte*>(part.data()));
+      read_now(request);
+      const std::size_t end = std::min(part.find('\0'), part.size());
+      text.append(part, 0, end);
+      if (end < part.size()) break;
+    }
+    return text;
+  }
+
   std::int64_t blocks(std::size_t v, std::int64_t step) const override {
     return at_step(v, step).follow ? std::ssize(ends(v, step)) : 1;
   }
   Subarray block(std::size_t v, std::int64_t step, std::int64_t number) const override {
     Subarray box = place_of(v, step, number);
-    std::fill(box.start.begin(), box.start.end(), 0);
+    std::ranges::fill(box.start, 0);
     return box;
   }
-  int range(std::size_t v, std::int64_t step, double& least, double& greatest) const override;
+  // netCDF files have no index of values.
+  int range(std::size_t v, std::int64_t step, double& /*least*/,
+            double& /*greatest*/) const override {
+    const GroupType type = at_step(v, step).type;
+    return to_engine(type) == Type::none ? 0 : -1;
+  }
   bp::Moments moments(std::size_t, std::int64_t) const override { return {-1}; }
-  std::int64_t find(const std::string& condition, std::int64_t most, std::int64_t* steps,
-                    std::int64_t* blocks) const override;
+  std::int64_t find(const std::string& /*condition*/, std::int64_t /*most*/,
+                    std::int64_t* /*steps*/, std::int64_t* /*blocks*/) const override {
+    throw Error(Errc::enotsupport, path() + ": netCDF files have no index of the values of blocks",
+                "read it, or write groups with layout=process-group");
+  }
   void read(std::size_t v, std::int64_t step, const Subarray& box, std::byte* out) const override {
     if (auto request = request_of(v, step, box, out)) read_now(*request);
   }
@@ -147,23 +171,127 @@ class StoredRecords final : public StoredGroup {
   void read_later(std::size_t v, std::int64_t step, const Subarray& box, std::byte* out) override {
     if (auto request = request_of(v, step, box, out)) noted_.push_back(std::move(*request));
   }
-  void perform_reads() override;
+
+  void perform_reads() override {
+    std::vector<Request> requests = std::exchange(noted_, {});
+    file_->end_independent();
+    // An error of one rank is an error on all ranks.
+    const auto failed = attempt_together(comm_, [&] {
+      if (auto mine = attempt_to([&] { file_->execute(requests, true); }))
+        throw Error(*mine).as_own_matter(false);
+    });
+    file_->begin_independent();
+    if (failed) throw *failed;
+  }
+
   void close() override { file_->close(); }
   const Report& report() const override { return file_->report(); }
 
  private:
-  void learn();
+  // A variable without records belongs to the first step only.
+  void learn() {
+    const Schema& schema = file_->schema();
+    std::vector<StoredVar> all;
+    std::vector<bool> hidden(schema.vars.size());
+    for (std::size_t n = 0; n < schema.vars.size(); ++n) {
+      all.push_back(stored_var(schema, static_cast<VarId>(n)));
+      if (all.back().follow) hidden[static_cast<std::size_t>(all.back().counts)] = true;
+      if (!all.back().is_record) steps_ = 1;
+    }
+    if (schema.record_dim()) steps_ = std::max(steps_, schema.numrecs);
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      if (hidden[n]) continue;
+      places_.emplace(all[n].name, variables_.size());
+      variables_.push_back(std::move(all[n]));
+    }
+  }
+
   [[noreturn]] void fail(Errc code, std::size_t v, const std::string& why,
                          const std::string& advice) const {
     throw Error(code, path() + ": variable " + name(v) + ": " + why, advice);
   }
-  const StoredVar& at_step(std::size_t v, std::int64_t step) const;
+
+  const StoredVar& at_step(std::size_t v, std::int64_t step) const {
+    const StoredVar& stored = variables_[v];
+    if (step >= steps_)
+      throw Error(Errc::einvalcoords,
+                  path() + ": there is no step " + std::to_string(step) + " among " +
+                      std::to_string(steps_),
+                  "steps count from 0");
+    if (stored.is_record ? step >= file_->schema().numrecs : step > 0)
+      fail(Errc::einvalcoords, v, "step " + std::to_string(step) + " does not have it",
+           stored.is_record ? "the file has no records yet" : "what has no records is in step 0");
+    return stored;
+  }
+
   void read_now(Request& request) const { file_->execute(std::span(&request, 1), false); }
+
+  // nullopt: the box has no elements.
   std::optional<Request> request_of(std::size_t v, std::int64_t step, const Subarray& box,
-                                    std::byte* out) const;
-  const std::vector<Count>& ends(std::size_t v, std::int64_t step) const;
-  std::vector<Count> read_ends(std::size_t v, std::int64_t step) const;
-  Subarray place_of(std::size_t v, std::int64_t step, std::int64_t number) const;
+                                    std::byte* out) const {
+    const StoredVar& stored = at_step(v, step);
+    if (stored.type == GroupType::string) fail(Errc::echar, v, "it is a string", "read it as text");
+    if (const auto fault = fault_of(box, stored.shape))
+      fail(fault->code, v, fault->what, "forebay_inq_shape tells how many there are");
+    if (box.elements() == 0) return std::nullopt;
+    std::vector<Count> start = box.start, count = box.count;
+    if (bp::is_complex(bp_type(stored.type))) {
+      start.push_back(0);
+      count.push_back(2);
+    }
+    return get_request(*file_, stored.var, step, std::move(start), std::move(count), out);
+  }
+
+  const std::vector<Count>& ends(std::size_t v, std::int64_t step) const {
+    if (ends_are_ != std::pair(v, step)) {
+      ends_are_ = {-1, -1};
+      ends_ = read_ends(v, step);
+      ends_are_ = {v, step};
+    }
+    return ends_;
+  }
+
+  // Returns where each rank's block ends along the dimension by which blocks follow.
+  std::vector<Count> read_ends(std::size_t v, std::int64_t step) const {
+    const StoredVar& stored = variables_[v];
+    const Variable& counts = file_->variable(stored.counts);
+    const Count ranks = counts.shape.back(), extent = stored.shape[*stored.follow];
+    const auto fill = load_be<std::int64_t>(external_fill(counts).data());
+    const auto damaged = [&] {
+      fail(Errc::ebad_file, v, counts.name + " does not tell how its blocks follow one another",
+           "");
+    };
+    if (ranks > most_writers) damaged();
+    std::vector<Count> all;
+    Count sum = 0;
+    for (Count at = 0; at < ranks; at += most_at_once) {
+      std::vector<Count> part(static_cast<std::size_t>(std::min(ranks - at, most_at_once)));
+      Request request = get_request(*file_, stored.counts, step, {at}, {std::ssize(part)},
+                                    reinterpret_cast<std::byte*>(part.data()));
+      read_now(request);
+      if (at == 0 && part[0] == fill)
+        fail(Errc::einvalcoords, v, "step " + std::to_string(step) + " does not have it",
+             "it was not written then");
+      for (const Count n : part) {
+        if (n < 0 || n > extent - sum) damaged();
+        all.push_back(sum += n);
+      }
+    }
+    if (sum != extent) damaged();
+    return all;
+  }
+
+  // A variable that has no blocks of ranks counts as one block.
+  Subarray place_of(std::size_t v, std::int64_t step, std::int64_t number) const {
+    const StoredVar& stored = at_step(v, step);
+    Subarray box{std::vector<Count>(stored.shape.size(), 0), stored.shape, {}};
+    if (!stored.follow) return box;
+    const std::vector<Count>& all = ends(v, step);
+    const auto n = static_cast<std::size_t>(number), d = *stored.follow;
+    box.start[d] = n == 0 ? 0 : all[n - 1];
+    box.count[d] = all[n] - box.start[d];
+    return box;
+  }
 
   Comm comm_;
   std::unique_ptr<Dataset> file_;
@@ -174,148 +302,6 @@ class StoredRecords final : public StoredGroup {
   mutable std::vector<Count> ends_;  // of blocks, for the latest variable and step
   mutable std::pair<std::size_t, std::int64_t> ends_are_{-1, -1};
 };
-
-// A variable without records belongs to the first step only.
-void StoredRecords::learn() {
-  const Schema& schema = file_->schema();
-  std::vector<StoredVar> all;
-  std::vector<bool> hidden(schema.vars.size());
-  for (std::size_t n = 0; n < schema.vars.size(); ++n) {
-    all.push_back(stored_var(schema, static_cast<VarId>(n)));
-    if (all.back().follow) hidden[static_cast<std::size_t>(all.back().counts)] = true;
-    if (!all.back().is_record) steps_ = 1;
-  }
-  if (schema.record_dim()) steps_ = std::max(steps_, schema.numrecs);
-  for (std::size_t n = 0; n < all.size(); ++n) {
-    if (hidden[n]) continue;
-    places_.emplace(all[n].name, variables_.size());
-    variables_.push_back(std::move(all[n]));
-  }
-}
-
-const StoredVar& StoredRecords::at_step(std::size_t v, std::int64_t step) const {
-  const StoredVar& stored = variables_[v];
-  if (step >= steps_)
-    throw Error(
-        Errc::einvalcoords,
-        path() + ": there is no step " + std::to_string(step) + " among " + std::to_string(steps_),
-        "steps count from 0");
-  if (stored.is_record ? step >= file_->schema().numrecs : step > 0)
-    fail(Errc::einvalcoords, v, "step " + std::to_string(step) + " does not have it",
-         stored.is_record ? "the file has no records yet" : "what has no records is in step 0");
-  return stored;
-}
-
-// nullopt: the box has no elements.
-std::optional<Request> StoredRecords::request_of(std::size_t v, std::int64_t step,
-                                                 const Subarray& box, std::byte* out) const {
-  const StoredVar& stored = at_step(v, step);
-  if (stored.type == GroupType::string) fail(Errc::echar, v, "it is a string", "read it as text");
-  if (const auto fault = fault_of(box, stored.shape))
-    fail(fault->code, v, fault->what, "forebay_inq_shape tells how many there are");
-  if (box.elements() == 0) return std::nullopt;
-  std::vector<Count> start = box.start, count = box.count;
-  if (bp::is_complex(bp_type(stored.type))) {
-    start.push_back(0);
-    count.push_back(2);
-  }
-  return get_request(*file_, stored.var, step, std::move(start), std::move(count), out);
-}
-
-// The text ends at its first zero: longer texts need the rest.
-std::string StoredRecords::text(std::size_t v, std::int64_t step) const {
-  const StoredVar& stored = at_step(v, step);
-  std::string text;
-  for (Count at = 0; at < stored.text; at += most_at_once) {
-    std::string part(static_cast<std::size_t>(std::min(stored.text - at, most_at_once)), '\0');
-    Request request = get_request(*file_, stored.var, step, {at}, {std::ssize(part)},
-                                  reinterpret_cast<std::byte*>(part.data()));
-    read_now(request);
-    const std::size_t end = std::min(part.find('\0'), part.size());
-    text.append(part, 0, end);
-    if (end < part.size()) break;
-  }
-  return text;
-}
-
-// netCDF files have no index of values.
-int StoredRecords::range(std::size_t v, std::int64_t step, double& /*least*/,
-                         double& /*greatest*/) const {
-  const GroupType type = at_step(v, step).type;
-  return to_engine(type) == Type::none ? 0 : -1;
-}
-
-std::int64_t StoredRecords::find(const std::string& /*condition*/, std::int64_t /*most*/,
-                                 std::int64_t* /*steps*/, std::int64_t* /*blocks*/) const {
-  throw Error(Errc::enotsupport, path() + ": netCDF files have no index of the values of blocks",
-              "read it, or write groups with layout=process-group");
-}
-
-// -- blocks of ranks
-
-// Returns where each rank's block ends along the dimension by which blocks follow.
-std::vector<Count> StoredRecords::read_ends(std::size_t v, std::int64_t step) const {
-  const StoredVar& stored = variables_[v];
-  const Variable& counts = file_->variable(stored.counts);
-  const Count ranks = counts.shape.back(), extent = stored.shape[*stored.follow];
-  const auto fill = load_be<std::int64_t>(external_fill(counts).data());
-  const auto damaged = [&] {
-    fail(Errc::ebad_file, v, counts.name + " does not tell how its blocks follow one another", "");
-  };
-  if (ranks > most_writers) damaged();
-  std::vector<Count> all;
-  Count sum = 0;
-  for (Count at = 0; at < ranks; at += most_at_once) {
-    std::vector<Count> part(static_cast<std::size_t>(std::min(ranks - at, most_at_once)));
-    Request request = get_request(*file_, stored.counts, step, {at}, {std::ssize(part)},
-                                  reinterpret_cast<std::byte*>(part.data()));
-    read_now(request);
-    if (at == 0 && part[0] == fill)
-      fail(Errc::einvalcoords, v, "step " + std::to_string(step) + " does not have it",
-           "it was not written then");
-    for (const Count n : part) {
-      if (n < 0 || n > extent - sum) damaged();
-      all.push_back(sum += n);
-    }
-  }
-  if (sum != extent) damaged();
-  return all;
-}
-
-const std::vector<Count>& StoredRecords::ends(std::size_t v, std::int64_t step) const {
-  if (ends_are_ != std::pair(v, step)) {
-    ends_are_ = {-1, -1};
-    ends_ = read_ends(v, step);
-    ends_are_ = {v, step};
-  }
-  return ends_;
-}
-
-// A variable that has no blocks of ranks counts as one block.
-Subarray StoredRecords::place_of(std::size_t v, std::int64_t step, std::int64_t number) const {
-  const StoredVar& stored = at_step(v, step);
-  Subarray box{std::vector<Count>(stored.shape.size(), 0), stored.shape, {}};
-  if (!stored.follow) return box;
-  const std::vector<Count>& all = ends(v, step);
-  const auto n = static_cast<std::size_t>(number), d = *stored.follow;
-  box.start[d] = n == 0 ? 0 : all[n - 1];
-  box.count[d] = all[n] - box.start[d];
-  return box;
-}
-
-// -- together
-
-void StoredRecords::perform_reads() {
-  std::vector<Request> requests = std::exchange(noted_, {});
-  file_->end_independent();
-  // An error of one rank is an error on all ranks.
-  const auto failed = attempt_together(comm_, [&] {
-    if (auto mine = attempt_to([&] { file_->execute(requests, true); }))
-      throw Error(*mine).as_own_matter(false);
-  });
-  file_->begin_independent();
-  if (failed) throw *failed;
-}
 
 }  // namespace
 

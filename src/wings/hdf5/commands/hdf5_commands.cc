@@ -83,15 +83,16 @@ double percent(Count part, Count all) {
 
 Json log_json(const Hdf5LogFacts& facts) {
   const LogStatistics& log = facts.statistics;
-  Json json = {{"writes", log.writes},           {"entries", log.entries},
-               {"datasets", log.datasets},       {"hyperslabs", log.hyperslabs},
+  const logged::Savings& selections = log.selections;
+  Json json = {{"writes", selections.writes},    {"entries", log.entries},
+               {"datasets", log.datasets},       {"hyperslabs", selections.blocks},
                {"data_bytes", log.data_bytes},   {"blocks", log.blocks},
                {"block_bytes", log.block_bytes}, {"subfiles", log.subfiles}};
-  json["selections"] = {{"plain_bytes", log.plain},
-                        {"flattened_bytes", log.flat},
-                        {"packed_bytes", log.packed},
-                        {"stored_bytes", log.stored},
-                        {"shared", log.shared}};
+  json["selections"] = {{"plain_bytes", selections.plain},
+                        {"flattened_bytes", selections.flat},
+                        {"packed_bytes", selections.packed},
+                        {"stored_bytes", selections.stored},
+                        {"shared", selections.shared}};
   json["index"] = {{"bytes", facts.index_bytes}, {"blocks", log.indexed_blocks}};
   if (!facts.index_damage.empty()) json["index"]["damage"] = facts.index_damage;
   return json;
@@ -99,17 +100,20 @@ Json log_json(const Hdf5LogFacts& facts) {
 
 std::string log_text(const Hdf5LogFacts& facts) {
   const LogStatistics& log = facts.statistics;
+  const logged::Savings& selections = log.selections;
   TextTable table("ll");
-  table.add({"writes",
-             fmt::format("{}, of {} hyperslabs in {} datasets; {} entries", grouped(log.writes),
-                         grouped(log.hyperslabs), grouped(log.datasets), grouped(log.entries))});
+  table.add({"writes", fmt::format("{}, of {} hyperslabs in {} datasets; {} entries",
+                                   grouped(selections.writes), grouped(selections.blocks),
+                                   grouped(log.datasets), grouped(log.entries))});
   table.add({"data", friendly_size(log.data_bytes) + " as stored" +
                          (log.subfiles > 0 ? ", in " + grouped(log.subfiles) + " subfiles" : "")});
-  table.add({"selections", fmt::format("{} plain, {} flattened, {} packed, {} stored",
-                                       friendly_size(log.plain), friendly_size(log.flat),
-                                       friendly_size(log.packed), friendly_size(log.stored))});
+  table.add({"selections",
+             fmt::format("{} plain, {} flattened, {} packed, {} stored",
+                         friendly_size(selections.plain), friendly_size(selections.flat),
+                         friendly_size(selections.packed), friendly_size(selections.stored))});
   table.add({"shared", fmt::format("{} writes ({:.1f} %) name a selection that was there",
-                                   grouped(log.shared), percent(log.shared, log.writes))});
+                                   grouped(selections.shared),
+                                   percent(selections.shared, selections.writes))});
   table.add({"metadata",
              fmt::format("{} blocks, {}", grouped(log.blocks), friendly_size(log.block_bytes))});
   std::string index = facts.index_bytes == 0

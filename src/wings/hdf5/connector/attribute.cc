@@ -3,43 +3,12 @@
 namespace forebay::vol {
 namespace {
 
-void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t type,
-             hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void** req) noexcept {
-  return guarded<void*>(nullptr, [&] {
-    Object& at = object_of(obj);
-    refuse_reserved(at, name);
-    const VisibleLocation visible(at, *location, dxpl);
-    return pass_open(at, H5I_ATTR, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLattr_create(under, visible, connector, name, type, space, acpl, aapl, dxpl,
-                             request);
-    });
-  });
-}
-
-void* open(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t aapl, hid_t dxpl,
-           void** req) noexcept {
-  return guarded<void*>(nullptr, [&] {
-    Object& at = object_of(obj);
-    refuse_hidden(at, name);
-    const VisibleLocation visible(at, *location, dxpl, IndexOf::attributes);
-    return pass_open(at, H5I_ATTR, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLattr_open(under, visible, connector, name, aapl, dxpl, request);
-    });
-  });
-}
-
-herr_t read(void* attr, hid_t memory_type, void* buffer, hid_t dxpl, void** req) noexcept {
+// H5Aread and H5Awrite.
+template <auto below, class Buffer>
+herr_t transfer(void* attr, hid_t memory_type, Buffer* buffer, hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     return pass(object_of(attr), req, [&](void* under, hid_t connector, void** request) {
-      return H5VLattr_read(under, connector, memory_type, buffer, dxpl, request);
-    });
-  });
-}
-
-herr_t write(void* attr, hid_t memory_type, const void* buffer, hid_t dxpl, void** req) noexcept {
-  return guarded<herr_t>(-1, [&] {
-    return pass(object_of(attr), req, [&](void* under, hid_t connector, void** request) {
-      return H5VLattr_write(under, connector, memory_type, buffer, dxpl, request);
+      return below(under, connector, memory_type, buffer, dxpl, request);
     });
   });
 }
@@ -104,19 +73,17 @@ herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_attr_specific
   });
 }
 
-herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
-  return guarded<herr_t>(-1, [&] {
-    herr_t result = 0;
-    if (object_of(obj).hooks() && iterate_attributes_old(object_of(obj), *args, dxpl, result))
-      return result;
-    return forward<H5VLattr_optional>(obj, args, dxpl, req);
-  });
-}
-
 }  // namespace
 
 H5VL_attr_class_t attribute_callbacks() noexcept {
-  return {create, open, read, write, get, specific, optional, close<H5VLattr_close>};
+  return {create_named<H5VLattr_create, H5I_ATTR, hid_t, hid_t, hid_t, hid_t>,
+          open_named<H5VLattr_open, H5I_ATTR>,
+          transfer<H5VLattr_read>,
+          transfer<H5VLattr_write>,
+          get,
+          specific,
+          iterate_old_or_forward<H5VLattr_optional, iterate_attributes_old>,
+          close<H5VLattr_close>};
 }
 
 }  // namespace forebay::vol

@@ -51,6 +51,47 @@ herr_t forward_at(void* obj, const H5VL_loc_params_t* location, Args* args, hid_
   });
 }
 
+/// A callback that creates a named object. `ids` are the types, spaces and lists before `dxpl`.
+template <auto below, H5I_type_t type, class... Ids>
+void* create_named(void* obj, const H5VL_loc_params_t* location, const char* name, Ids... ids,
+                   hid_t dxpl, void** req) noexcept {
+  return guarded<void*>(nullptr, [&] {
+    Object& at = object_of(obj);
+    refuse_reserved(at, name);
+    if (type != H5I_ATTR) at.file->links_changed();
+    const VisibleLocation visible(at, *location, dxpl);
+    return pass_open(at, type, dxpl, req, [&](void* under, hid_t connector, void** request) {
+      return below(under, visible, connector, name, ids..., dxpl, request);
+    });
+  });
+}
+
+/// A callback that opens a named object.
+template <auto below, H5I_type_t type>
+void* open_named(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t access,
+                 hid_t dxpl, void** req) noexcept {
+  return guarded<void*>(nullptr, [&] {
+    Object& at = object_of(obj);
+    refuse_hidden(at, name);
+    const VisibleLocation visible(at, *location, dxpl,
+                                  type == H5I_ATTR ? IndexOf::attributes : IndexOf::links);
+    return pass_open(at, type, dxpl, req, [&](void* under, hid_t connector, void** request) {
+      return below(under, visible, connector, name, access, dxpl, request);
+    });
+  });
+}
+
+/// An optional callback. In a log file `iterate_old` is asked first.
+template <auto below, auto iterate_old>
+herr_t iterate_old_or_forward(void* obj, H5VL_optional_args_t* args, hid_t dxpl,
+                              void** req) noexcept {
+  return guarded<herr_t>(-1, [&] {
+    const Object& at = object_of(obj);
+    const auto done = at.hooks() ? iterate_old(at, *args, dxpl) : std::nullopt;
+    return done ? *done : forward<below>(obj, args, dxpl, req);
+  });
+}
+
 /// A close callback. The handle is deleted only after the connector below has closed it: HDF5 keeps
 /// the identifier of an object that failed to close, and tries again, at the latest when the
 /// program ends. If all else of a log file is closed, the connector below is asked only once,
@@ -73,7 +114,6 @@ herr_t close(void* obj, hid_t dxpl, void** req) noexcept {
       delete &object;
       return 0;
     }
-    if (object.logged) object.logged->before_close(dxpl);
     bool all = false;
     if (FileHooks* hooks = object.hooks()) {
       const Closing closing = object.file->closing(object);

@@ -1,13 +1,13 @@
 #include "hdf5/connector/close_at_exit.h"
 
 #include <cstdio>
-#include <string>
 #include <vector>
 
 #include "base/attempt.h"
 #include "comm/session.h"
 #include "hdf5/connector/errors.h"
 #include "hdf5/connector/object.h"
+#include "hdf5/shared/id.h"
 
 namespace forebay::vol {
 namespace {
@@ -32,16 +32,6 @@ bool is_one(hid_t id, Which which) {
     });
   H5Fclose(file);
   return mpi_io;
-}
-
-std::string innermost_error() {
-  std::string text;
-  const auto first = [](unsigned n, const H5E_error2_t* error, void* kept) -> herr_t {
-    if (n == 0 && error->desc != nullptr) *static_cast<std::string*>(kept) = error->desc;
-    return 0;
-  };
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first, &text);
-  return text;
 }
 
 /// Closes an identifier as often as the program holds it. A file that cannot be saved is named on

@@ -58,7 +58,7 @@ const H5VL_class_t& connector_class() noexcept {
       request_callbacks(),
       blob_callbacks(),
       token_callbacks(),
-      forward<H5VLoptional, H5VL_optional_args_t>,
+      forward<H5VLoptional>,
   };
   return cls;
 }

@@ -15,10 +15,8 @@ bool leads_out(Object& at, const char* name) {
   std::string path = name == nullptr ? "" : name;
   for (auto end = path.rfind('/'); end != std::string::npos && end > 0; end = path.rfind('/')) {
     path.resize(end);
-    OwnedUnder group;
-    const QuietErrors quiet;
-    attempt_to([&] { group = open_child(at.below(), name_location(at.type, path.c_str())); });
-    if (group) return &*FileState::of_object(group.get(), at.file) != &*at.file;
+    if (const OwnedUnder group = open_quietly(at.below(), name_location(at.type, path.c_str())))
+      return &*FileState::of_object(group.get(), at.file) != &*at.file;
   }
   return false;
 }
@@ -45,18 +43,6 @@ void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid
     return pass_open(at, H5I_DATASET, dxpl, req, [&](void* under, hid_t connector, void** request) {
       return H5VLdataset_create(under, visible, connector, name, lcpl, type, space, dcpl, dapl,
                                 dxpl, request);
-    });
-  });
-}
-
-void* open(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t dapl, hid_t dxpl,
-           void** req) noexcept {
-  return guarded<void*>(nullptr, [&] {
-    Object& at = object_of(obj);
-    refuse_hidden(at, name);
-    const VisibleLocation visible(at, *location, dxpl);
-    return pass_open(at, H5I_DATASET, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLdataset_open(under, visible, connector, name, dapl, dxpl, request);
     });
   });
 }
@@ -128,7 +114,7 @@ void transfer_logged(FileHooks& hooks, const UnderObject& at, std::span<const Da
 
 // Logged datasets go to the hooks of their file, all of one file in one call; the rest goes below.
 // Each part may be collective, so all parts run even if one fails: other ranks wait in the next.
-template <class Request, class Buffer>
+template <class Buffer>
 herr_t split_transfer(const Transfer<Buffer>& t) {
   std::optional<Error> failed;
   const auto hooks_of = [&](std::size_t i) {
@@ -140,7 +126,7 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
     bool done = hooks == nullptr;
     for (std::size_t i = 0; i < first && !done; ++i) done = hooks_of(i) == hooks;
     if (done) continue;
-    Datasets<Request> part;
+    Datasets<DatasetTransfer<Buffer>> part;
     const auto no_room = attempt_to([&] {
       for (std::size_t i = first; i < t.count; ++i) {
         if (hooks_of(i) == hooks)
@@ -148,7 +134,7 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
                           t.memory_spaces[i], t.file_spaces[i], t.buffers[i]});
       }
     });
-    const std::span<const Request> some(part.data(), no_room ? 0 : part.size());
+    const std::span<const DatasetTransfer<Buffer>> some(part.data(), no_room ? 0 : part.size());
     const auto problem = attempt_to(
         [&] { transfer_logged(*hooks, object_of(t.datasets[first]).below(), some, t.dxpl); });
     if (!failed) failed = no_room ? no_room : problem;
@@ -174,7 +160,7 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
   return result;
 }
 
-template <class Request, class Buffer>
+template <class Buffer>
 herr_t transfer(const Transfer<Buffer>& t, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     bool logged = false;
@@ -185,23 +171,23 @@ herr_t transfer(const Transfer<Buffer>& t, void** req) noexcept {
       else
         check_reach(dataset);
     }
-    if (logged) return split_transfer<Request>(t);
+    if (logged) return split_transfer(t);
     return t.count == 0 ? 0 : pass_transfer(t, req);
   });
 }
 
 herr_t read(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
             hid_t file_spaces[], hid_t dxpl, void* buffers[], void** req) noexcept {
-  return transfer<DatasetRead>(
+  return transfer(
       Transfer<void*>{count, datasets, memory_types, memory_spaces, file_spaces, buffers, dxpl},
       req);
 }
 
 herr_t write(std::size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
              hid_t file_spaces[], hid_t dxpl, const void* buffers[], void** req) noexcept {
-  return transfer<DatasetWrite>(Transfer<const void*>{count, datasets, memory_types, memory_spaces,
-                                                      file_spaces, buffers, dxpl},
-                                req);
+  return transfer(Transfer<const void*>{count, datasets, memory_types, memory_spaces, file_spaces,
+                                        buffers, dxpl},
+                  req);
 }
 
 // Asks a logged dataset first, by `ask`. What it does not do, and other datasets, go below.
@@ -234,12 +220,12 @@ herr_t specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxpl, void*
 
 H5VL_dataset_class_t dataset_callbacks() noexcept {
   return {create,
-          open,
+          open_named<H5VLdataset_open, H5I_DATASET>,
           read,
           write,
           get,
           specific,
-          logged_or_forward<H5VLdataset_optional, &LoggedDataset::optional, H5VL_optional_args_t>,
+          logged_or_forward<H5VLdataset_optional, &LoggedDataset::optional>,
           close<H5VLdataset_close>};
 }
 

@@ -8,7 +8,6 @@
 
 #include <hdf5.h>
 
-#include <exception>
 #include <string>
 
 #include "base/error.h"

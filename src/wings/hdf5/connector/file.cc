@@ -63,9 +63,8 @@ void* open_below(const char* name, OpenedFile opened, Call&& call) {
   const auto mpi = MpiAccess::of(opened.fapl);
   if (mpi) opened.comm = mpi->ranks(), opened.mpi_io = true;
   const Comm comm = opened.comm;
-  const Fapl fapl = Fapl::copy_of(opened.fapl);
+  const Fapl fapl(opened.fapl);
   std::optional<ListInfo> info;
-  std::optional<UnderConnector> below;
   std::int64_t masked = 0;  // place + 1
   // The connector below may open files collectively, so all ranks call it, or none.
   const auto prepare = [&] {
@@ -74,14 +73,13 @@ void* open_below(const char* name, OpenedFile opened, Call&& call) {
     const bool plain = opened.mpi_io || strip_prefix(name) == name;
     opened.path = plain ? absolute_path(name) : current_folder() + "/" + name;
     info.emplace(opened.fapl);
-    below.emplace(info->under());
-    below->put_into(fapl);
+    info->put_under_into(fapl);
     opened.hints = info->hints();
     if (mpi) opened.mpi_hints = mpi->hints();
     if (opened.created) check_hints(opened.hints);
-    if (opened.created && is_native(below->id()))
+    if (opened.created && is_native(info->under().id))
       opened.method = naming(opened.name, [&] { return method_for_new(opened); });
-    if (!opened.created && is_native(below->id())) masked = put_back_flushed(opened) + 1;
+    if (!opened.created && is_native(info->under().id)) masked = put_back_flushed(opened) + 1;
   };
   together(comm, prepare, std::span(&masked, 1), Reduce::max);
   std::optional<UnmaskedReading> unmasked;
@@ -93,7 +91,7 @@ void* open_below(const char* name, OpenedFile opened, Call&& call) {
   const auto elsewhere = attempt_to([&] { comm.meet(under ? Errc::ok : Errc::ehdferr); });
   unmasked.reset();
   if (!under) return nullptr;
-  OwnedUnder owned(under, below->id(), H5I_FILE);
+  OwnedUnder owned(under, info->under().id, H5I_FILE);
   if (elsewhere) throw *elsewhere;
   std::unique_ptr<Object> file;
   together(comm, [&] { file = wrap_file(owned, std::move(opened)); });
@@ -125,14 +123,14 @@ herr_t specific_by_name(H5VL_file_specific_args_t args, hid_t dxpl) {
   hid_t& fapl = removes ? args.args.del.fapl_id : args.args.is_accessible.fapl_id;
   const char* const name = removes ? args.args.del.filename : args.args.is_accessible.filename;
   const ListInfo info(fapl);
-  const UnderConnector below = info.under();
-  const Fapl under_fapl = Fapl::copy_of(fapl);
-  below.put_into(under_fapl);
+  const hid_t below = info.under().id;
+  const Fapl under_fapl(fapl);
+  info.put_under_into(under_fapl);
   fapl = under_fapl.id();
   std::optional<UnmaskedReading> unmasked;
-  if (const auto place = logged::find_masked_signature(name); place && is_native(below.id()))
+  if (const auto place = logged::find_masked_signature(name); place && is_native(below))
     unmasked.emplace(alone(fapl, MpiAccess::of(fapl).has_value()), *place);
-  return H5VLfile_specific(nullptr, below.id(), &args, dxpl, nullptr);
+  return H5VLfile_specific(nullptr, below, &args, dxpl, nullptr);
 }
 
 herr_t reopen(Object& object, H5VL_file_specific_args_t& args, hid_t dxpl) {
@@ -176,8 +174,7 @@ herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) n
 }  // namespace
 
 H5VL_file_class_t file_callbacks() noexcept {
-  return {create,   open,     forward<H5VLfile_get, H5VL_file_get_args_t>,
-          specific, optional, close<H5VLfile_close>};
+  return {create, open, forward<H5VLfile_get>, specific, optional, close<H5VLfile_close>};
 }
 
 }  // namespace forebay::vol

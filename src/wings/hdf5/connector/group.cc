@@ -3,31 +3,6 @@
 namespace forebay::vol {
 namespace {
 
-void* create(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t lcpl, hid_t gcpl,
-             hid_t gapl, hid_t dxpl, void** req) noexcept {
-  return guarded<void*>(nullptr, [&] {
-    Object& at = object_of(obj);
-    refuse_reserved(at, name);
-    at.file->links_changed();
-    const VisibleLocation visible(at, *location, dxpl);
-    return pass_open(at, H5I_GROUP, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLgroup_create(under, visible, connector, name, lcpl, gcpl, gapl, dxpl, request);
-    });
-  });
-}
-
-void* open(void* obj, const H5VL_loc_params_t* location, const char* name, hid_t gapl, hid_t dxpl,
-           void** req) noexcept {
-  return guarded<void*>(nullptr, [&] {
-    Object& at = object_of(obj);
-    refuse_hidden(at, name);
-    const VisibleLocation visible(at, *location, dxpl);
-    return pass_open(at, H5I_GROUP, dxpl, req, [&](void* under, hid_t connector, void** request) {
-      return H5VLgroup_open(under, visible, connector, name, gapl, dxpl, request);
-    });
-  });
-}
-
 // H5Gget_info in a log file: hidden links of the root group are not counted.
 herr_t get_info_in_log_file(Object& at, H5VL_group_get_args_t args, hid_t dxpl) {
   H5VL_group_get_info_args_t& asked = args.args.get_info;
@@ -62,19 +37,15 @@ herr_t specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl, void** 
   });
 }
 
-herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
-  return guarded<herr_t>(-1, [&] {
-    herr_t result = 0;
-    if (object_of(obj).hooks() && iterate_groups_old(object_of(obj), *args, dxpl, result))
-      return result;
-    return forward<H5VLgroup_optional>(obj, args, dxpl, req);
-  });
-}
-
 }  // namespace
 
 H5VL_group_class_t group_callbacks() noexcept {
-  return {create, open, get, specific, optional, close<H5VLgroup_close>};
+  return {create_named<H5VLgroup_create, H5I_GROUP, hid_t, hid_t, hid_t>,
+          open_named<H5VLgroup_open, H5I_GROUP>,
+          get,
+          specific,
+          iterate_old_or_forward<H5VLgroup_optional, iterate_groups_old>,
+          close<H5VLgroup_close>};
 }
 
 }  // namespace forebay::vol

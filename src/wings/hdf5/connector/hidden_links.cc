@@ -79,14 +79,28 @@ HiddenPositions hidden_attributes(const UnderObject& at, const H5VL_loc_params_t
   return {std::move(notes.positions), std::move(notes.numbers)};
 }
 
-std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location,
-                                           hid_t dxpl) {
-  return note_links(at, location, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names;
-}
-
-std::vector<std::string> hidden_attribute_names(const UnderObject& at,
-                                                const H5VL_loc_params_t& location, hid_t dxpl) {
-  return note_attributes(at, location, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names;
+void remove_hidden(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl) {
+  H5I_type_t type = H5I_BADID;
+  void* const object = H5VLobject_open(at.object, &location, at.connector, &type, dxpl, nullptr);
+  if (object == nullptr) throw UnderFailed{};
+  const OwnedUnder opened(object, at.connector, type);
+  const H5VL_loc_params_t self = self_location(type);
+  for (const std::string& name :
+       note_links(opened.get(), self, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names) {
+    H5VL_link_specific_args_t args;
+    args.op_type = H5VL_LINK_DELETE;
+    const H5VL_loc_params_t link = name_location(type, name.c_str());
+    if (H5VLlink_specific(opened.object(), &link, opened.connector(), &args, dxpl, nullptr) < 0)
+      throw UnderFailed{};
+  }
+  for (const std::string& name :
+       note_attributes(opened.get(), self, H5_INDEX_NAME, H5_ITER_NATIVE, dxpl).names) {
+    H5VL_attr_specific_args_t args;
+    args.op_type = H5VL_ATTR_DELETE;
+    args.args.del.name = name.c_str();
+    if (H5VLattr_specific(opened.object(), &self, opened.connector(), &args, dxpl, nullptr) < 0)
+      throw UnderFailed{};
+  }
 }
 
 std::optional<HiddenLinks::Identity> HiddenLinks::identity(const UnderObject& at,
@@ -131,9 +145,10 @@ bool HiddenLinks::is_root(const UnderObject& at, const H5VL_loc_params_t& locati
   return found->file == root_.file && is_roots(found->token);
 }
 
-const HiddenPositions& HiddenLinks::positions(const UnderObject& at,
-                                              const H5VL_loc_params_t& location, H5_index_t index,
-                                              H5_iter_order_t order, hid_t dxpl) {
+HiddenPositions HiddenLinks::positions_if_root(const UnderObject& at,
+                                               const H5VL_loc_params_t& location, H5_index_t index,
+                                               H5_iter_order_t order, hid_t dxpl) {
+  if (!is_root(at, location, dxpl)) return {};
   auto& known =
       known_.at(static_cast<std::size_t>(index) * H5_ITER_N + static_cast<std::size_t>(order));
   if (!known) {
@@ -141,13 +156,6 @@ const HiddenPositions& HiddenLinks::positions(const UnderObject& at,
     known.emplace(std::move(notes.positions), std::move(notes.numbers));
   }
   return *known;
-}
-
-HiddenPositions HiddenLinks::positions_if_root(const UnderObject& at,
-                                               const H5VL_loc_params_t& location, H5_index_t index,
-                                               H5_iter_order_t order, hid_t dxpl) {
-  return is_root(at, location, dxpl) ? positions(at, location, index, order, dxpl)
-                                     : HiddenPositions{};
 }
 
 void HiddenLinks::forget() noexcept { known_.fill(std::nullopt); }

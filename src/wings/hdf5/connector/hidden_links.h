@@ -43,12 +43,9 @@ class HiddenPositions {
 HiddenPositions hidden_attributes(const UnderObject& at, const H5VL_loc_params_t& location,
                                   H5_index_t index, H5_iter_order_t order, hid_t dxpl);
 
-/// These return the names of the hidden links of the group, and of the hidden attributes of the
-/// object, at `location`. They throw UnderFailed.
-std::vector<std::string> hidden_link_names(const UnderObject& at, const H5VL_loc_params_t& location,
-                                           hid_t dxpl);
-std::vector<std::string> hidden_attribute_names(const UnderObject& at,
-                                                const H5VL_loc_params_t& location, hid_t dxpl);
+/// Removes hidden links and attributes from a copy of a root group, which is at `location`. Throws
+/// UnderFailed.
+void remove_hidden(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl);
 
 /// The hidden links of the root group of one file. One iteration finds the positions of each index;
 /// they are kept until links change.
@@ -60,11 +57,8 @@ class HiddenLinks {
   /// Returns whether the object at `location` is the root group.
   bool is_root(const UnderObject& at, const H5VL_loc_params_t& location, hid_t dxpl) const;
 
-  /// Returns the hidden links of the root group, which is at `location`. Throws UnderFailed.
-  const HiddenPositions& positions(const UnderObject& at, const H5VL_loc_params_t& location,
-                                   H5_index_t index, H5_iter_order_t order, hid_t dxpl);
-
-  /// Returns the same for any group: none unless it is the root group.
+  /// Returns the hidden links of the group at `location`: none unless it is the root group. Throws
+  /// UnderFailed.
   HiddenPositions positions_if_root(const UnderObject& at, const H5VL_loc_params_t& location,
                                     H5_index_t index, H5_iter_order_t order, hid_t dxpl);
 

@@ -100,26 +100,4 @@ void hide_in_number(const Object& at, const H5VL_loc_params_t& asked, H5A_info_t
   info.corder = static_cast<H5O_msg_crt_idx_t>(hidden.visible_number(info.corder));
 }
 
-void remove_hidden(const Object& copy_at, const H5VL_loc_params_t& copy, hid_t dxpl) {
-  H5I_type_t type = H5I_BADID;
-  void* object = H5VLobject_open(copy_at.under, &copy, copy_at.connector(), &type, dxpl, nullptr);
-  if (!object) throw UnderFailed{};
-  const OwnedUnder opened(object, copy_at.connector(), type);
-  for (const std::string& name : hidden_link_names(opened.get(), self_location(type), dxpl)) {
-    H5VL_link_specific_args_t args;
-    args.op_type = H5VL_LINK_DELETE;
-    const H5VL_loc_params_t link = name_location(type, name.c_str());
-    if (H5VLlink_specific(object, &link, opened.connector(), &args, dxpl, nullptr) < 0)
-      throw UnderFailed{};
-  }
-  for (const std::string& name : hidden_attribute_names(opened.get(), self_location(type), dxpl)) {
-    H5VL_attr_specific_args_t args;
-    args.op_type = H5VL_ATTR_DELETE;
-    args.args.del.name = name.c_str();
-    const H5VL_loc_params_t self = self_location(type);
-    if (H5VLattr_specific(object, &self, opened.connector(), &args, dxpl, nullptr) < 0)
-      throw UnderFailed{};
-  }
-}
-
 }  // namespace forebay::vol

@@ -76,13 +76,10 @@ herr_t iterate_attributes(const Object& at, const H5VL_loc_params_t& location,
 herr_t visit_objects(const Object& at, const H5VL_loc_params_t& location,
                      H5VL_object_visit_args_t& args, hid_t dxpl);
 
-/// H5Giterate and H5Aiterate1, which only the native connector has. They return true if they are
-/// done, with `result`.
-bool iterate_groups_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl, herr_t& result);
-bool iterate_attributes_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl,
-                            herr_t& result);
-
-/// Removes hidden entries from a copy of a root group, after an H5Ocopy.
-void remove_hidden(const Object& copy_at, const H5VL_loc_params_t& copy, hid_t dxpl);
+/// H5Giterate and H5Aiterate1, which only the native connector has. They return nothing if `args`
+/// asks for something else.
+std::optional<herr_t> iterate_groups_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl);
+std::optional<herr_t> iterate_attributes_old(const Object& at, H5VL_optional_args_t& args,
+                                             hid_t dxpl);
 
 }  // namespace forebay::vol

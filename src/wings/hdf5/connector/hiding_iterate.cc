@@ -135,9 +135,9 @@ herr_t visit_objects(const Object& at, const H5VL_loc_params_t& location,
   return H5VLobject_specific(at.under, &location, at.connector(), &below, dxpl, nullptr);
 }
 
-bool iterate_groups_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl, herr_t& result) {
+std::optional<herr_t> iterate_groups_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl) {
 #ifndef H5_NO_DEPRECATED_SYMBOLS
-  if (args.op_type != H5VL_NATIVE_GROUP_ITERATE_OLD) return false;
+  if (args.op_type != H5VL_NATIVE_GROUP_ITERATE_OLD) return std::nullopt;
   const auto& asked = static_cast<H5VL_native_group_optional_args_t*>(args.args)->iterate_old;
   refuse_hidden(at, asked.loc_params.loc_data.loc_by_name.name);
   Filter<H5G_iterate_t> filter{asked.op, asked.op_data};
@@ -148,23 +148,23 @@ bool iterate_groups_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl
   below_args.iterate_old = {asked.loc_params, hidden.to_raw(asked.idx), &last,
                             &Filter<H5G_iterate_t>::call<>, &filter};
   H5VL_optional_args_t below{args.op_type, &below_args};
-  result = H5VLgroup_optional(at.under, at.connector(), &below, dxpl, nullptr);
+  const herr_t result = H5VLgroup_optional(at.under, at.connector(), &below, dxpl, nullptr);
   if (asked.last_obj) *asked.last_obj = hidden.to_visible(last);
-  return true;
+  return result;
 #else
-  return false;
+  return std::nullopt;
 #endif
 }
 
-bool iterate_attributes_old(const Object& at, H5VL_optional_args_t& args, hid_t dxpl,
-                            herr_t& result) {
+std::optional<herr_t> iterate_attributes_old(const Object& at, H5VL_optional_args_t& args,
+                                             hid_t dxpl) {
 #ifndef H5_NO_DEPRECATED_SYMBOLS
-  if (args.op_type != H5VL_NATIVE_ATTR_ITERATE_OLD) return false;
+  if (args.op_type != H5VL_NATIVE_ATTR_ITERATE_OLD) return std::nullopt;
   const auto& asked = static_cast<H5VL_native_attr_optional_args_t*>(args.args)->iterate_old;
   Filter<H5A_operator1_t> filter{asked.op, asked.op_data};
   const HiddenPositions hidden =
       hidden_attributes(at.below(), self_location(at.type), H5_INDEX_CRT_ORDER, H5_ITER_INC, dxpl);
-  result = at_visible(asked.attr_num, hidden, [&](hsize_t* raw) {
+  return at_visible(asked.attr_num, hidden, [&](hsize_t* raw) {
     auto position = static_cast<unsigned>(*raw);
     H5VL_native_attr_optional_args_t below_args;
     below_args.iterate_old = {asked.loc_id, &position, &Filter<H5A_operator1_t>::call<>, &filter};
@@ -173,9 +173,8 @@ bool iterate_attributes_old(const Object& at, H5VL_optional_args_t& args, hid_t 
     *raw = position;
     return done;
   });
-  return true;
 #else
-  return false;
+  return std::nullopt;
 #endif
 }
 

@@ -28,7 +28,6 @@
 //  - Their operations are complete when they return: no asynchronous request is made for them.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -106,20 +105,16 @@ struct CreatedDataset {
   std::unique_ptr<LoggedDataset> logged;  ///< nullptr: it passes through
 };
 
-/// One dataset of an H5Dwrite or H5Dwrite_multi. Spaces may be H5S_ALL; `memory_space` may be
-/// H5S_BLOCK or H5S_PLIST, as in HDF5's manual.
-struct DatasetWrite {
+/// One dataset of an H5Dwrite(_multi) or H5Dread(_multi). Spaces may be H5S_ALL; `memory_space` may
+/// be H5S_BLOCK or H5S_PLIST, as in HDF5's manual.
+template <class Buffer>
+struct DatasetTransfer {
   LoggedDataset* dataset;
   hid_t memory_type, memory_space, file_space;
-  const void* buffer;
+  Buffer buffer;
 };
-
-/// One dataset of an H5Dread or H5Dread_multi.
-struct DatasetRead {
-  LoggedDataset* dataset;
-  hid_t memory_type, memory_space, file_space;
-  void* buffer;
-};
+using DatasetWrite = DatasetTransfer<const void*>;
+using DatasetRead = DatasetTransfer<void*>;
 
 /// An H5Ocopy that the connector below has done. Locations are below; the copied object is `name`
 /// from the location on.
@@ -206,9 +201,6 @@ class LoggedDataset {
   /// H5Dget_offset, chunk queries and direct chunk access, … (H5VL_NATIVE_DATASET_*). Returns true
   /// if it is done.
   virtual bool optional(H5VL_optional_args_t& args, hid_t dxpl) = 0;
-
-  /// Called before the dataset is closed below. Releases objects that it holds below.
-  virtual void before_close(hid_t dxpl) = 0;
 };
 
 }  // namespace forebay::vol

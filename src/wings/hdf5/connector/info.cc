@@ -59,18 +59,30 @@ std::string own_copy(char* text) {
   return copy;
 }
 
-// Uses malloc, like HDF5's own part of a property list: all ranks copy a list together, before this
-// library has any way to agree on errors.
-H5VL_forebay_info_t* new_info(hid_t id, void* under_info, const char* hints) {
-  auto* info = static_cast<H5VL_forebay_info_t*>(std::malloc(sizeof(H5VL_forebay_info_t)));
-  if (info == nullptr) throw std::bad_alloc();
-  *info = {id, under_info, nullptr};
-  if (!hints || !*hints) return info;
-  info->hints = strdup(hints);
-  if (info->hints) return info;
-  std::free(info);
-  throw std::bad_alloc();
-}
+/// An info that is being made. It owns a reference to its connector, and has memory of malloc, like
+/// HDF5's own part of a property list: all ranks copy a list together, before this library has any
+/// way to agree on errors.
+struct NewInfo {
+  /// Takes over one reference to `id`.
+  explicit NewInfo(hid_t id)
+      : info(static_cast<H5VL_forebay_info_t*>(std::calloc(1, sizeof(H5VL_forebay_info_t)))) {
+    if (info == nullptr) {
+      H5Idec_ref(id);
+      throw std::bad_alloc();
+    }
+    info->under_vol_id = id;
+  }
+  NewInfo(const NewInfo&) = delete;
+  NewInfo& operator=(const NewInfo&) = delete;
+  ~NewInfo() { info_free(info); }
+
+  H5VL_forebay_info_t* finished(const char* hints) {
+    if (hints && *hints && (info->hints = strdup(hints)) == nullptr) throw std::bad_alloc();
+    return std::exchange(info, nullptr);
+  }
+
+  H5VL_forebay_info_t* info;
+};
 
 }  // namespace
 
@@ -98,56 +110,9 @@ InfoText parse_info(std::string_view text) {
   return info;
 }
 
-UnderConnector::UnderConnector(UnderConnector&& other) noexcept
-    : id_(std::exchange(other.id_, H5I_INVALID_HID)), info_(std::exchange(other.info_, nullptr)) {}
-
-UnderConnector::~UnderConnector() {
-  if (id_ < 0) return;
-  const ErrorStackSaver saver;
-  if (info_) H5VLfree_connector_info(id_, info_);
-  H5Idec_ref(id_);
-}
-
-UnderConnector UnderConnector::of(const H5VL_forebay_info_t* info) {
-  const hid_t id = info && info->under_vol_id > 0 ? info->under_vol_id : H5VL_NATIVE;
-  if (H5Iinc_ref(id) < 0) {
-    throw Error(Errc::einval, "under_vol_id of Forebay's connector info is no open connector",
-                "register the connector first, or give 0 for the native one");
-  }
-  UnderConnector under(id, nullptr);
-  if (info && info->under_vol_info &&
-      H5VLcopy_connector_info(id, &under.info_, info->under_vol_info) < 0) {
-    throw Error(Errc::einval, "the connector below Forebay's cannot copy its info");
-  }
-  return under;
-}
-
-UnderConnector UnderConnector::named(const InfoText& text) {
-  int value = 0;
-  (void)H5VL_PASSTHRU;  // the library defines it, but may register it only on demand
-  const hid_t id =
-      to_value(text.under_vol, value)
-          ? H5VLregister_connector_by_value(static_cast<H5VL_class_value_t>(value), H5P_DEFAULT)
-          : H5VLregister_connector_by_name(text.under_vol.c_str(), H5P_DEFAULT);
-  if (id < 0) {
-    throw Error(Errc::einval,
-                fmt::format("under_vol={} names no connector that can be loaded", text.under_vol),
-                "under_vol=0 is the native one; others are looked for in HDF5_PLUGIN_PATH");
-  }
-  UnderConnector under(id, nullptr);
-  if (!text.under_info.empty() &&
-      H5VLconnector_str_to_info(text.under_info.c_str(), id, &under.info_) < 0) {
-    throw Error(Errc::einval, fmt::format("connector {} does not understand under_info={{{}}}",
-                                          text.under_vol, text.under_info));
-  }
-  return under;
-}
-
-void UnderConnector::put_into(const Fapl& list) const {
-  if (list.id() < 0 || H5Pset_vol(list.id(), id_, info_) < 0) {
-    throw Error(Errc::einval,
-                "the file access property list cannot be made one for the connector below");
-  }
+UnderConnector under_connector(const H5VL_forebay_info_t* info) noexcept {
+  if (info == nullptr) return {H5VL_NATIVE, nullptr};
+  return {info->under_vol_id > 0 ? info->under_vol_id : H5VL_NATIVE, info->under_vol_info};
 }
 
 Fapl::~Fapl() {
@@ -167,13 +132,27 @@ ListInfo::ListInfo(hid_t fapl) {
 
 ListInfo::~ListInfo() { info_free(info_); }
 
+void ListInfo::put_under_into(const Fapl& list) const {
+  if (list.id() < 0 || H5Pset_vol(list.id(), under().id, under().info) < 0) {
+    throw Error(Errc::einval,
+                "the file access property list cannot be made one for the connector below");
+  }
+}
+
 void* info_copy(const void* info) noexcept {
   return guarded<void*>(nullptr, [&]() -> void* {
     const auto* from = static_cast<const H5VL_forebay_info_t*>(info);
-    UnderConnector under = UnderConnector::of(from);
-    auto* copy = new_info(under.id(), under.info(), from ? from->hints : nullptr);
-    under.release();
-    return copy;
+    const UnderConnector under = under_connector(from);
+    if (H5Iinc_ref(under.id) < 0) {
+      throw Error(Errc::einval, "under_vol_id of Forebay's connector info is no open connector",
+                  "register the connector first, or give 0 for the native one");
+    }
+    NewInfo copy(under.id);
+    if (under.info &&
+        H5VLcopy_connector_info(under.id, &copy.info->under_vol_info, under.info) < 0) {
+      throw Error(Errc::einval, "the connector below Forebay's cannot copy its info");
+    }
+    return copy.finished(from ? from->hints : nullptr);
   });
 }
 
@@ -193,7 +172,9 @@ herr_t info_cmp(int* result, const void* left, const void* right) noexcept {
 herr_t info_free(void* info) noexcept {
   auto* own = static_cast<H5VL_forebay_info_t*>(info);
   if (!own) return 0;
-  const UnderConnector released(own->under_vol_id, own->under_vol_info);
+  const ErrorStackSaver saver;
+  if (own->under_vol_info) H5VLfree_connector_info(own->under_vol_id, own->under_vol_info);
+  H5Idec_ref(own->under_vol_id);
   std::free(own->hints);
   std::free(own);
   return 0;
@@ -221,9 +202,25 @@ herr_t info_to_str(const void* info, char** text) noexcept {
 herr_t info_from_str(const char* text, void** info) noexcept {
   return guarded<herr_t>(-1, [&] {
     const InfoText parts = parse_info(text ? text : "");
-    UnderConnector under = UnderConnector::named(parts);
-    *info = new_info(under.id(), under.info(), parts.hints.c_str());
-    under.release();
+    const std::string& name = parts.under_vol;
+    int value = 0;
+    (void)H5VL_PASSTHRU;  // the library defines it, but may register it only on demand
+    const hid_t id =
+        to_value(name, value)
+            ? H5VLregister_connector_by_value(static_cast<H5VL_class_value_t>(value), H5P_DEFAULT)
+            : H5VLregister_connector_by_name(name.c_str(), H5P_DEFAULT);
+    if (id < 0) {
+      throw Error(Errc::einval,
+                  fmt::format("under_vol={} names no connector that can be loaded", name),
+                  "under_vol=0 is the native one; others are looked for in HDF5_PLUGIN_PATH");
+    }
+    NewInfo made(id);
+    if (!parts.under_info.empty() &&
+        H5VLconnector_str_to_info(parts.under_info.c_str(), id, &made.info->under_vol_info) < 0) {
+      throw Error(Errc::einval, fmt::format("connector {} does not understand under_info={{{}}}",
+                                            name, parts.under_info));
+    }
+    *info = made.finished(parts.hints.c_str());
     return 0;
   });
 }

@@ -28,47 +28,27 @@ struct InfoText {
 /// Parses the text; braces nest. Throws Errc::einval, which names the mistake and the correct form.
 InfoText parse_info(std::string_view text);
 
-/// A property list that is closed with this object.
+/// A copy of a file access property list, closed with this object. Making it is collective if the
+/// list chooses MPI-IO: HDF5 duplicates its communicator.
 class Fapl {
  public:
-  explicit Fapl(hid_t id) noexcept : id_(id) {}
-  /// Collective if the list chooses MPI-IO: HDF5 duplicates its communicator.
-  static Fapl copy_of(hid_t fapl) noexcept { return Fapl(H5Pcopy(fapl)); }
-  Fapl(Fapl&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
-  Fapl& operator=(Fapl&&) = delete;
+  explicit Fapl(hid_t fapl) noexcept : id_(H5Pcopy(fapl)) {}
   ~Fapl();
+  Fapl(const Fapl&) = delete;
+  Fapl& operator=(const Fapl&) = delete;
   hid_t id() const noexcept { return id_; }
 
  private:
   hid_t id_;
 };
 
-/// A connector's identifier and its info, both owned.
-class UnderConnector {
- public:
-  /// Takes over one reference to `id`, and the ownership of `info`, which belongs to that
-  /// connector.
-  UnderConnector(hid_t id, void* info) noexcept : id_(id), info_(info) {}
-  /// Returns the connector that a property list's info names; the native one for nullptr.
-  static UnderConnector of(const H5VL_forebay_info_t* info);
-  /// Finds or loads the connector that `text` names. Throws if there is none, or if it does not
-  /// understand its info.
-  static UnderConnector named(const InfoText& text);
-  ~UnderConnector();
-  UnderConnector(UnderConnector&& other) noexcept;
-  UnderConnector& operator=(UnderConnector&&) = delete;
-
-  hid_t id() const noexcept { return id_; }
-  void* info() const noexcept { return info_; }
-  /// Passes both to the caller.
-  void release() noexcept { id_ = H5I_INVALID_HID, info_ = nullptr; }
-  /// Makes a file access property list use this connector.
-  void put_into(const Fapl& list) const;
-
- private:
-  hid_t id_;
-  void* info_;
+/// The connector below and its info, which belongs to that connector. Not owned.
+struct UnderConnector {
+  hid_t id;
+  void* info;
 };
+/// Returns the connector that a property list's info names; the native one for nullptr.
+UnderConnector under_connector(const H5VL_forebay_info_t* info) noexcept;
 
 /// A copy of the connector's info in a file access property list; empty if none was set.
 class ListInfo {
@@ -79,8 +59,10 @@ class ListInfo {
   ListInfo(const ListInfo&) = delete;
   ListInfo& operator=(const ListInfo&) = delete;
 
-  const H5VL_forebay_info_t* get() const noexcept { return info_; }
-  UnderConnector under() const { return UnderConnector::of(info_); }
+  /// Valid as long as this object.
+  UnderConnector under() const noexcept { return under_connector(info_); }
+  /// Makes a file access property list use the connector below.
+  void put_under_into(const Fapl& list) const;
   std::string hints() const { return info_ && info_->hints ? info_->hints : ""; }
 
  private:

@@ -81,12 +81,8 @@ herr_t get(void* obj, const H5VL_loc_params_t* location, H5VL_link_get_args_t* a
 }  // namespace
 
 H5VL_link_class_t link_callbacks() noexcept {
-  return {create,
-          transfer<H5VLlink_copy>,
-          transfer<H5VLlink_move>,
-          get,
-          specific,
-          forward_at<H5VLlink_optional, H5VL_optional_args_t>};
+  return {create,   transfer<H5VLlink_copy>,      transfer<H5VLlink_move>, get,
+          specific, forward_at<H5VLlink_optional>};
 }
 
 }  // namespace forebay::vol

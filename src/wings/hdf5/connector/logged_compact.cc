@@ -9,12 +9,11 @@
 // collective step, so a rank that fails between two changes leaves the others in its own state.
 #include <algorithm>
 
-#include "base/attempt.h"
 #include "base/hdf5_signature.h"
 #include "comm/agree.h"
 #include "hdf5/connector/logged_copy.h"
 #include "hdf5/connector/watched_driver.h"
-#include "hdf5/shared/id.h"
+#include "hdf5/shared/properties.h"
 
 namespace forebay::vol {
 namespace {
@@ -31,18 +30,14 @@ void set_extents_below(const UnderObject& dataset, const std::vector<hsize_t>& s
 /// Returns whether HDF5 writes the fill value into a contiguous dataset when it allocates it.
 /// Otherwise it leaves a hole, and returns zeros.
 bool is_filled_by_hdf5(hid_t dcpl) {
-  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
-  H5D_fill_time_t time = H5D_FILL_TIME_IFSET;
-  checked(H5Pfill_value_defined(dcpl, &defined), "asking for the fill value");
-  checked(H5Pget_fill_time(dcpl, &time), "asking for the fill time");
-  if (defined == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER) return false;
-  return defined == H5D_FILL_VALUE_USER_DEFINED || time == H5D_FILL_TIME_ALLOC;
+  const auto [value, time] = fill_rule_of(dcpl);
+  if (value == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER) return false;
+  return value == H5D_FILL_VALUE_USER_DEFINED || time == H5D_FILL_TIME_ALLOC;
 }
 
 void for_each_stand_in(const UnderObject& root,
                        const std::function<void(const UnderObject&, const StoredDataset&)>& use) {
-  SeenObjects seen;
-  for_each_object(root, seen, [&](const UnderObject& object) {
+  for_each_object(root, [&](const UnderObject& object) {
     if (object.type != H5I_DATASET) return;
     if (const auto stored = read_stored(object, H5P_DATASET_XFER_DEFAULT)) use(object, *stored);
   });
@@ -51,15 +46,10 @@ void for_each_stand_in(const UnderObject& root,
 }  // namespace
 
 Hdf5Id compactable_space(hid_t space, hid_t dcpl) {
-  Hdf5Id copy = owned_space(H5Scopy(space));
-  if (H5Pget_layout(dcpl) != H5D_CHUNKED) return copy;
+  if (H5Pget_layout(dcpl) != H5D_CHUNKED) return owned_space(H5Scopy(space));
   // The extents are set at the end: until then HDF5 has no chunks to allocate and fill.
-  std::vector<hsize_t> extents(H5S_MAX_RANK), maximum(H5S_MAX_RANK);
-  const int n = checked(H5Sget_simple_extent_dims(space, extents.data(), maximum.data()),
-                        "asking for extents");
-  std::fill(extents.begin(), extents.end(), 0);
-  checked(H5Sset_extent_simple(copy, n, extents.data(), maximum.data()), "setting extents");
-  return copy;
+  const Extents extents = extents_of(space);
+  return simple_space(std::vector<Count>(extents.now.size(), 0), extents.most);
 }
 
 Hdf5Id compactable_properties(hid_t dcpl) {
@@ -82,9 +72,7 @@ void LoggedHooks::compact_dataset(const UnderObject& dataset, const StoredDatase
   NativeDataset to = native_dataset(*state, dataset);
   if (state->chunked()) {
     // Chunks that nobody wrote are needed only if HDF5 has allocated them already.
-    H5D_alloc_time_t time = H5D_ALLOC_TIME_DEFAULT;
-    checked(H5Pget_alloc_time(state->dcpl(), &time), "asking for the allocation time");
-    to.blanks = time == H5D_ALLOC_TIME_EARLY || (mpi_io_ && !to.filtered);
+    to.blanks = alloc_time_of(state->dcpl()) == H5D_ALLOC_TIME_EARLY || (mpi_io_ && !to.filtered);
   } else {
     to.blanks = state->has_fill();
     if (!is_filled_by_hdf5(state->dcpl()))

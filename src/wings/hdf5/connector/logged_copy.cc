@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "array/blocks.h"
 #include "base/attempt.h"
 #include "comm/agree.h"
+#include "hdf5/shared/properties.h"
 
 namespace forebay::vol {
 bool has_data(LoggedFile& file, const DatasetState& dataset) {
@@ -14,16 +16,14 @@ bool has_data(LoggedFile& file, const DatasetState& dataset) {
   if (file.writing())
     for (const logged::Entry& entry : file.writer().pending())
       if (entry.dataset == dataset.id()) return true;
-  return file.reader().stored_bytes(dataset.id(), static_cast<std::uint32_t>(extents.size())) > 0;
+  return file.reader().stored_bytes(dataset.id(), dataset.ndims()) > 0;
 }
 
 NativeDataset native_dataset(DatasetState& dataset, const UnderObject& to) {
   NativeDataset native{
       to, dataset.type(), dataset.extents(), {}, static_cast<Count>(dataset.element_size())};
   if (!dataset.chunked()) return native;
-  native.chunk.resize(native.extents.size());
-  checked(H5Pget_chunk(dataset.dcpl(), static_cast<int>(native.chunk.size()), native.chunk.data()),
-          "asking for the chunk shape");
+  native.chunk = chunk_shape_of(dataset.dcpl(), dataset.ndims());
   native.filtered = dataset.filters() != nullptr;
   return native;
 }
@@ -47,9 +47,10 @@ void remove_visible_attributes(const UnderObject& object) {
 void copy_values(LoggedFile& from, DatasetState& source, LoggedFile& to, DatasetState& copy) {
   to.writer().begin(true);  // on all ranks, even if this one sees no data
   if (!has_data(from, source)) return;
-  const Tiles boxes(source.extents(), static_cast<Count>(source.element_size()), {});
+  const Blocks boxes(source.extents(), {}, static_cast<Count>(source.element_size()),
+                     native_box_bytes);
   for (Count n = to.comm().rank(); n < boxes.size(); n += to.comm().size()) {
-    const Placed box = box_pattern(source.extents(), boxes.box(n));
+    const Placed box = box_pattern(source.extents(), boxes[n]);
     append_values(to, copy, box, present_values(from, source, box), false);
     to.writer().make_room();
   }
@@ -59,22 +60,20 @@ void copy_values(LoggedFile& from, DatasetState& source, LoggedFile& to, Dataset
 void LoggedHooks::object_copied(const ObjectCopy& copy) {
   auto* const source = static_cast<LoggedHooks*>(copy.source_hooks);
   if (source == nullptr) return;  // datasets of an ordinary file stay ordinary
-  unsigned flags = 0;
-  checked(H5Pget_copy_object(copy.ocpypl, &flags), "asking how to copy");
+  const bool without_attributes = (copy_flags(copy.ocpypl) & H5O_COPY_WITHOUT_ATTR_FLAG) != 0;
   // Datasets that get values when their file is closed cannot be so in another file, and vice
   // versa.
   if (copy.destination_hooks == nullptr || compacts() != source->compacts()) {
-    copy_out(*source, copy, (flags & H5O_COPY_WITHOUT_ATTR_FLAG) != 0);
+    copy_out(*source, copy, without_attributes);
     return;
   }
   // This makes the writes of other ranks visible.
   source->flush_from(copy.source);
   const CopyPlace place = place_of(copy);
   const OwnedUnder top = open_child(place.at, place.location);
-  SeenObjects seen;
   std::optional<Error> failed;
-  for_each_object(top.get(), seen, [&](const UnderObject& dataset) {
-    if ((flags & H5O_COPY_WITHOUT_ATTR_FLAG) != 0) remove_visible_attributes(dataset);
+  for_each_object(top.get(), [&](const UnderObject& dataset) {
+    if (without_attributes) remove_visible_attributes(dataset);
     if (dataset.type != H5I_DATASET) return;
     auto stored = read_stored(dataset, copy.dxpl);
     if (!stored) return;

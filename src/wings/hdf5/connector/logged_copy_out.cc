@@ -3,6 +3,7 @@
 // stand-in's attributes except the hidden one, and with all its links. A group that keeps the order
 // in which its links were made keeps that order.
 #include <map>
+#include <set>
 
 #include "base/attempt.h"
 #include "comm/agree.h"

@@ -1,57 +1,30 @@
 #include "hdf5/connector/logged_dataset.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "hdf5/connector/logged_memory.h"
 #include "hdf5/connector/logged_selection.h"
-#include "hdf5/connector/under_objects.h"
+#include "hdf5/shared/properties.h"
 
 namespace forebay::vol {
 namespace {
 
-/// Returns whether values of the type are more than their bytes: variable length, references.
-bool refers_elsewhere(hid_t type) {
-  switch (H5Tget_class(type)) {
-    case H5T_VLEN:
-    case H5T_REFERENCE:
-      return true;
-    case H5T_STRING:
-      return H5Tis_variable_str(type) > 0;
-    case H5T_ARRAY: {
-      const Hdf5Id base = owned_type(H5Tget_super(type));
-      return refers_elsewhere(base);
-    }
-    case H5T_COMPOUND: {
-      const int fields = H5Tget_nmembers(type);
-      for (int i = 0; i < fields; ++i) {
-        const Hdf5Id field = owned_type(H5Tget_member_type(type, static_cast<unsigned>(i)));
-        if (refers_elsewhere(field)) return true;
-      }
-      return false;
-    }
-    default:
-      return false;
-  }
-}
-
 /// A chunk must have the dataset's rank, and fit into dimensions that cannot grow.
-bool chunk_fits(hid_t dcpl, std::span<const hsize_t> extents, std::span<const hsize_t> maximum) {
+bool chunk_fits(hid_t dcpl, const Extents& extents) {
   std::array<hsize_t, H5S_MAX_RANK> chunk{};
-  const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk.data());
-  if (rank != static_cast<int>(extents.size())) return false;
-  for (std::size_t d = 0; d < extents.size(); ++d)
-    if (maximum[d] == extents[d] && chunk[d] > maximum[d]) return false;
+  if (H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk.data()) != std::ssize(extents.now)) return false;
+  for (std::size_t d = 0; d < extents.now.size(); ++d)
+    if (extents.most[d] == extents.now[d] && std::cmp_greater(chunk[d], extents.most[d]))
+      return false;
   return true;
 }
 
 /// Converts the fill value to the dataset's type, as H5Dcreate does. One of variable length would
 /// be stored as a pointer of this process.
 void convert_fill_value(hid_t dcpl, hid_t type) {
-  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
-  checked(H5Pfill_value_defined(dcpl, &defined), "asking for the fill value");
-  if (defined != H5D_FILL_VALUE_USER_DEFINED) return;
+  if (fill_rule_of(dcpl).value != H5D_FILL_VALUE_USER_DEFINED) return;
   std::vector<std::byte> value(H5Tget_size(type));
   checked(H5Pget_fill_value(dcpl, type, value.data()), "converting the fill value");
   checked(H5Pset_fill_value(dcpl, type, value.data()), "setting the fill value");
@@ -128,6 +101,12 @@ std::vector<std::byte> in_program_order(std::span<const std::byte> values,
   return out;
 }
 
+/// Returns memory for packed elements of the file's type.
+std::vector<std::byte> room_for(const DatasetState& dataset, const Placed& selection) {
+  return std::vector<std::byte>(static_cast<std::size_t>(selection.pattern.elements()) *
+                                dataset.element_size());
+}
+
 }  // namespace
 
 bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
@@ -137,11 +116,9 @@ bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selecti
 }
 
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
-                                      const Placed& selection, bool* any) {
-  std::vector<std::byte> values(static_cast<std::size_t>(selection.pattern.elements()) *
-                                dataset.element_size());
-  const bool found = read_present(file, dataset, selection, values);
-  if (any != nullptr) *any = found;
+                                      const Placed& selection) {
+  std::vector<std::byte> values = room_for(dataset, selection);
+  read_present(file, dataset, selection, values);
   return values;
 }
 
@@ -157,73 +134,22 @@ void append_values(LoggedFile& file, DatasetState& dataset, const Placed& select
   file.writer().write(dataset.id(), selection, values, lent);
 }
 
-DatasetState::DatasetState(StoredDataset stored, hid_t type)
-    : stored_(std::move(stored)),
-      type_(owned_type(H5Tcopy(type))),
-      dcpl_(owned(H5Pdecode(stored_.dcpl.data()), "reading creation properties")),
-      size_(H5Tget_size(type)) {
-  chunked_ = H5Pget_layout(dcpl_) == H5D_CHUNKED;
-  filtered_ = FilterPipeline::any(dcpl_);
-  H5D_alloc_time_t time = H5D_ALLOC_TIME_DEFAULT;
-  checked(H5Pget_alloc_time(dcpl_, &time), "asking for the allocation time");
-  allocated_ = time == H5D_ALLOC_TIME_EARLY;
-  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
-  checked(H5Pfill_value_defined(dcpl_, &defined), "asking for the fill value");
-  H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
-  checked(H5Pget_fill_time(dcpl_, &fill_time), "asking for the fill time");
-  has_fill_ = defined != H5D_FILL_VALUE_UNDEFINED && fill_time != H5D_FILL_TIME_NEVER;
-  default_fill_ = defined == H5D_FILL_VALUE_DEFAULT;
-  fill_.resize(size_);
-  if (defined == H5D_FILL_VALUE_USER_DEFINED)
-    checked(H5Pget_fill_value(dcpl_, type_, fill_.data()), "asking for the fill value");
-  unfilter_ = [this](std::span<const std::byte> bytes, std::uint32_t mask,
-                     std::span<std::byte> values) { filters()->undo(bytes, mask, values); };
-}
-
-FilterPipeline* DatasetState::filters() {
-  if (!filtered_) return nullptr;
-  if (!filters_) filters_ = std::make_unique<FilterPipeline>(dcpl_, type_);
-  return filters_.get();
-}
-
-Hdf5Id DatasetState::make_space() const {
-  const std::vector<hsize_t> dims(stored_.extents.begin(), stored_.extents.end());
-  return owned_space(
-      H5Screate_simple(static_cast<int>(dims.size()), dims.data(), stored_.maximum.data()));
-}
-
-void DatasetState::fill(std::span<std::byte> out) const {
-  if (!has_fill_) return;
-  if (std::all_of(fill_.begin(), fill_.end(), [](std::byte b) { return b == std::byte{0}; })) {
-    std::memset(out.data(), 0, out.size());
-    return;
-  }
-  for (std::size_t at = 0; at < out.size(); at += size_) std::memcpy(&out[at], fill_.data(), size_);
-}
-
-logged::DatasetShape DatasetState::shape() {
-  return {stored_.id, static_cast<std::uint32_t>(stored_.extents.size()), static_cast<Count>(size_),
-          fill_, filtered_ ? &unfilter_ : nullptr};
-}
-
 std::string why_not_logged(hid_t type, hid_t space, hid_t dcpl) {
   if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || H5Sget_simple_extent_ndims(space) < 1)
     return "it is a scalar";
-  if (refers_elsewhere(type)) return "its datatype is of variable length or refers to objects";
-  std::array<hsize_t, H5S_MAX_RANK> extents{}, maximum{};
-  const auto n = static_cast<std::size_t>(checked(
-      H5Sget_simple_extent_dims(space, extents.data(), maximum.data()), "asking for extents"));
+  if (has_varying_parts(type) || has_references(type))
+    return "its datatype is of variable length or refers to objects";
+  const Extents extents = extents_of(space);
   const H5D_layout_t layout = H5Pget_layout(dcpl);
   if (layout == H5D_CHUNKED) {
-    if (!chunk_fits(dcpl, {extents.data(), n}, {maximum.data(), n})) return "its chunks do not fit";
+    if (!chunk_fits(dcpl, extents)) return "its chunks do not fit";
     if (!filters_available(dcpl)) return "a filter is not installed";
     return {};
   }
   if (layout != H5D_CONTIGUOUS) return "its layout is compact or virtual";
   if (H5Pget_external_count(dcpl) > 0) return "its data is in external files";
   if (H5Pget_nfilters(dcpl) > 0) return "filters need chunks";
-  if (!std::equal(extents.begin(), extents.begin() + static_cast<long>(n), maximum.begin()))
-    return "what can grow needs chunks";
+  if (extents.now != extents.most) return "what can grow needs chunks";
   return {};
 }
 
@@ -251,13 +177,8 @@ Hdf5Id stand_in_space(hid_t space, hid_t dcpl, hid_t stand_in) {
 }
 
 StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl) {
-  StoredDataset stored;
-  stored.id = id;
-  std::array<hsize_t, H5S_MAX_RANK> extents{}, maximum{};
-  const int n = checked(H5Sget_simple_extent_dims(space, extents.data(), maximum.data()),
-                        "asking for extents");
-  stored.extents.assign(extents.begin(), extents.begin() + n);
-  stored.maximum.assign(maximum.begin(), maximum.begin() + n);
+  const Extents extents = extents_of(space);
+  StoredDataset stored{id, extents.now, {extents.most.begin(), extents.most.end()}, {}};
   std::size_t bytes = 0;
   checked(H5Pencode2(dcpl, nullptr, &bytes, H5P_DEFAULT), "encoding creation properties");
   stored.dcpl.resize(bytes);
@@ -293,8 +214,7 @@ void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& w
   std::vector<std::byte> values(static_cast<std::size_t>(bytes));
   pack(memory, write.buffer, present, values);
   if (!file_part.order.empty()) {
-    std::vector<std::byte> sorted(static_cast<std::size_t>(file_part.placed.pattern.elements()) *
-                                  size);
+    auto sorted = room_for(dataset, file_part.placed);
     put_in_order(values, file_part.order, size, sorted);
     values = std::move(sorted);
   }
@@ -314,8 +234,8 @@ void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& rea
     read_present(file, dataset, file_part.placed, out);
     return;
   }
-  bool any = false;
-  auto values = present_values(file, dataset, file_part.placed, &any);
+  auto values = room_for(dataset, file_part.placed);
+  const bool any = read_present(file, dataset, file_part.placed, values);
   if (!any && dataset.zeros_unwritten()) {  // zeros are not converted
     values.assign(H5Tget_size(memory.type) * static_cast<std::size_t>(memory.elements),
                   std::byte{0});

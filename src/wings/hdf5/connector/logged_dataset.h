@@ -1,59 +1,14 @@
-// A dataset in the log, and one handle of it.
+// What the connector does with a dataset in the log.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "hdf5/connector/hooks.h"
 #include "hdf5/connector/logged_store.h"
 #include "hdf5/log/logged_file.h"
-#include "hdf5/shared/filters.h"
-#include "hdf5/shared/id.h"
+#include "hdf5/shared/dataset_state.h"
 
 namespace forebay::vol {
-
-/// The state that all handles of a dataset share.
-class DatasetState {
- public:
-  /// `type` is the type of the elements in the file; it is copied.
-  DatasetState(StoredDataset stored, hid_t type);
-
-  std::uint64_t id() const { return stored_.id; }
-  const StoredDataset& stored() const { return stored_; }
-  const std::vector<Count>& extents() const { return stored_.extents; }
-  void set_extents(std::vector<Count> extents) { stored_.extents = std::move(extents); }
-  hid_t type() const { return type_; }
-  std::size_t element_size() const { return size_; }
-  hid_t dcpl() const { return dcpl_; }
-  bool chunked() const { return chunked_; }
-  /// Returns the filters; null if there are none.
-  FilterPipeline* filters();
-  Hdf5Id make_space() const;
-
-  /// Overwrites `out`, packed elements of the file's type, with the fill value. Leaves it unchanged
-  /// if the program said that there is none, or that it is never written.
-  void fill(std::span<std::byte> out) const;
-  bool has_fill() const { return has_fill_; }
-  /// Returns whether HDF5 would have no storage for the dataset before it is written, and would use
-  /// its default fill value. Then it returns zeros of any type. In files opened with MPI-IO HDF5
-  /// allocates early.
-  bool zeros_unwritten() const { return default_fill_ && !allocated_; }
-  /// Returns whether HDF5 would allocate storage from the beginning.
-  bool allocated() const { return allocated_; }
-  void set_allocated(bool early) { allocated_ |= early; }
-  /// For LogReader. Valid as long as this object.
-  logged::DatasetShape shape();
-
- private:
-  StoredDataset stored_;
-  Hdf5Id type_, dcpl_;
-  std::size_t size_;
-  bool chunked_ = false, filtered_ = false, has_fill_ = true, default_fill_ = true;
-  bool allocated_ = false;
-  std::vector<std::byte> fill_;  // one element
-  std::unique_ptr<FilterPipeline> filters_;
-  logged::Unfilter unfilter_;
-};
 
 /// Returns why the log cannot hold such a dataset; it is then stored as an ordinary HDF5 dataset.
 /// Empty: it can. Datasets that HDF5 would refuse are left to HDF5, too.
@@ -72,10 +27,9 @@ StoredDataset stored_from(std::uint64_t id, hid_t space, hid_t dcpl);
 
 /// Local. Stages the data of one dataset's write in the log.
 void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& write, hid_t dxpl);
-/// Local. Returns the present values of a selection, packed, in the file's type. `any`, if given,
-/// becomes whether any of them may have been written.
+/// Local. Returns the present values of a selection, packed, in the file's type.
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
-                                      const Placed& selection, bool* any = nullptr);
+                                      const Placed& selection);
 /// Stores them in `values`, and returns whether any may have been written.
 bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
                   std::span<std::byte> values);

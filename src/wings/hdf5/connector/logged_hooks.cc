@@ -196,14 +196,11 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Method& method, LogStor
     masked_ = static_cast<Offset>(userblock);
   }
   if (opened.created) store_.create(shared_random_number(comm_));
-  LoggedFileOptions options = logged_options(method);
-  options.path = opened.path;
-  options.writable = writable_;
-  options.session = store_.session();
+  LoggedFileOptions options{opened.path, writable_, store_.session(), method};
   // Data that is removed at the end must not take space in the file.
-  if (compacts() && options.subfiling == Subfiling::none) {
-    options.subfiling = Subfiling::ranks;
-    options.subfile_ranks = comm_.size();
+  if (compacts() && method.subfiling == Subfiling::none) {
+    options.method.subfiling = Subfiling::ranks;
+    options.method.subfile_ranks = comm_.size();
   }
   file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
   start_timeline(comm_, method_, file_->report(), opened_);
@@ -212,7 +209,10 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Method& method, LogStor
     file_->add_block(block);
   if (writable_) {
     start_undo(opened);
-    start_writing();
+    // Dataset numbers differ between openings, so that none is given twice, whatever a killed job
+    // left.
+    next_id_ = shared_random_number(comm_) << 24;
+    file_->start_writing();
   }
   file_->ensure_open();
 }
@@ -252,17 +252,11 @@ void LoggedHooks::start_undo(const OpenedFile& opened) {
   store_.set_undo(*undo_);
 }
 
-/// Collective. Dataset numbers differ between openings, so that none is given twice, whatever a
-/// killed job left.
-void LoggedHooks::start_writing() {
-  next_id_ = shared_random_number(comm_) << 24;
-  file_->start_writing();
-}
-
 std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t type) {
   auto& known = datasets_[stored.id];
   if (auto state = known.lock()) return state;
-  auto state = std::make_shared<DatasetState>(std::move(stored), type);
+  Hdf5Id dcpl = owned(H5Pdecode(stored.dcpl.data()), "reading creation properties");
+  auto state = std::make_shared<DatasetState>(std::move(stored), type, std::move(dcpl));
   state->set_allocated(mpi_io_);
   known = state;
   return state;
@@ -312,7 +306,7 @@ void LoggedHooks::agree_on_room(bool collective) {
   const bool lent = through_;  // in this call; no data stays in the program's buffers after it
   std::int64_t numbers[2] = {file_->writer().held(), largest_};
   comm_.all_reduce(numbers, Reduce::max);
-  const Count limit = std::min(file_->options().buffer_limit / 2, flush_bytes);
+  const Count limit = std::min(file_->options().method.buffer_limit / 2, flush_bytes);
   through_ = numbers[1] >= (file_->copies_pending() ? through_bytes_shown : through_bytes);
   if (lent || through_ || numbers[0] > limit) {
     const auto failed = up_to_meeting(comm_, [&] { file_->writer().flush_data(); });
@@ -457,8 +451,7 @@ void LoggedHooks::report() {
 // -- one handle
 
 Count LoggedHandle::stored_bytes() {
-  const auto dims = static_cast<std::uint32_t>(state_->extents().size());
-  Count sum = hooks_.file().reader().stored_bytes(state_->id(), dims);
+  Count sum = hooks_.file().reader().stored_bytes(state_->id(), state_->ndims());
   if (hooks_.file().writing())
     for (const auto& entry : hooks_.file().writer().pending())
       if (entry.dataset == state_->id()) sum += entry.stored;
@@ -549,7 +542,5 @@ bool LoggedHandle::optional(H5VL_optional_args_t& args, hid_t) {
       return false;
   }
 }
-
-void LoggedHandle::before_close(hid_t) {}
 
 }  // namespace forebay::vol

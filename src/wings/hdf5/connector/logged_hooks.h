@@ -50,8 +50,6 @@ class LoggedHooks : public FileHooks {
   bool compacts() const { return masked_.has_value(); }
 
  private:
-  void mask(const OpenedFile& opened);
-  void start_writing();
   void start_undo(const OpenedFile& opened);
   void finish();
   void report();
@@ -101,10 +99,8 @@ class LoggedHandle : public LoggedDataset {
   bool get(H5VL_dataset_get_args_t& args, hid_t dxpl) override;
   bool specific(H5VL_dataset_specific_args_t& args, hid_t dxpl) override;
   bool optional(H5VL_optional_args_t& args, hid_t dxpl) override;
-  void before_close(hid_t dxpl) override;
 
   DatasetState& state() { return *state_; }
-  const UnderObject& under() const { return under_; }
 
  private:
   void set_extent(const hsize_t* size, hid_t dxpl);

@@ -16,15 +16,14 @@ constexpr std::size_t block_bytes = 256 << 10;
 
 bool same_type(hid_t a, hid_t b) { return checked(H5Tequal(a, b), "comparing datatypes") > 0; }
 
-enum class Background { none, present };
-
-/// A conversion of only some fields of a compound type keeps the others.
-Background background_of(hid_t from, hid_t to) {
+/// Returns whether a conversion keeps some of what is there: fields of a compound type that the
+/// other type lacks.
+bool keeps_others(hid_t from, hid_t to) {
   H5T_cdata_t* data = nullptr;
   if (H5Tfind(from, to, &data) == nullptr || data == nullptr)
     throw Error(Errc::ebadtype, "HDF5 has no conversion between the datatypes of memory and file",
                 "both must be of one class: numbers, text, compounds with fields of equal names");
-  return data->need_bkg == H5T_BKG_NO ? Background::none : Background::present;
+  return data->need_bkg != H5T_BKG_NO;
 }
 
 /// Copies elements one after another from or to a selection of memory.
@@ -89,9 +88,7 @@ std::span<const std::byte> as_they_are(const MemoryElements& memory, const void*
           static_cast<std::size_t>(memory.elements) * size};
 }
 
-bool needs_present(hid_t from, hid_t to) {
-  return !same_type(from, to) && background_of(from, to) == Background::present;
-}
+bool needs_present(hid_t from, hid_t to) { return !same_type(from, to) && keeps_others(from, to); }
 
 void pack(const MemoryElements& memory, const void* buffer, std::span<const std::byte> present,
           std::span<std::byte> out) {
@@ -108,7 +105,7 @@ void pack(const MemoryElements& memory, const void* buffer, std::span<const std:
   const std::size_t larger = std::max(from, to);
   const auto at_once = static_cast<Count>(std::max<std::size_t>(1, block_bytes / larger));
   std::vector<std::byte> block(static_cast<std::size_t>(at_once) * larger), background;
-  const bool keep = background_of(memory.type, memory.file_type) == Background::present;
+  const bool keep = keeps_others(memory.type, memory.file_type);
   for (Count done = 0; done < memory.elements;) {
     const Count n = std::min(at_once, memory.elements - done);
     const auto part =
@@ -144,7 +141,7 @@ void unpack(const MemoryElements& memory, std::vector<std::byte>& packed, void* 
   const std::size_t larger = std::max(from, to);
   const auto at_once = static_cast<Count>(std::max<std::size_t>(1, block_bytes / larger));
   std::vector<std::byte> block(static_cast<std::size_t>(at_once) * larger), background;
-  const bool keep = background_of(memory.file_type, memory.type) == Background::present;
+  const bool keep = keeps_others(memory.file_type, memory.type);
   auto* const bytes_of = static_cast<std::byte*>(buffer);
   for (Count done = 0; done < memory.elements;) {
     const Count n = std::min(at_once, memory.elements - done);

@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "hdf5/shared/properties.h"
+
 namespace forebay::vol {
 namespace {
 
@@ -76,17 +78,10 @@ std::optional<Placed> blocks_of(hid_t space, std::span<const Count> extents, con
                         {reinterpret_cast<const std::uint64_t*>(blocks.data()), blocks.size()});
 }
 
-/// Returns the extents of the space itself: a program may use one that it made before
-/// H5Dset_extent.
-std::vector<Count> extents_of(hid_t space) {
-  std::array<hsize_t, H5S_MAX_RANK> dims{};
-  const int rank = checked(H5Sget_simple_extent_dims(space, dims.data(), nullptr),
-                           "asking for a space's extents");
-  return {dims.begin(), dims.begin() + rank};
-}
-
 Placed runs_of(hid_t space) {
-  const auto extents = extents_of(space);  // the extents that flatten the iterator's offsets
+  // The iterator's offsets are flattened by the extents of the space itself, which a program may
+  // have made before H5Dset_extent.
+  const auto extents = extents_of(space).now;
   SelectionRuns selection(space);
   std::vector<Run> runs;
   for (auto some = selection.next(INT64_MAX); !some.empty(); some = selection.next(INT64_MAX))
@@ -152,9 +147,8 @@ FileSelection file_selection(hid_t space, std::span<const Count> extents) {
     case H5S_SEL_POINTS:
       return points_of(space, extents, first);
     case H5S_SEL_ALL: {
-      std::vector<Steps> whole;
-      for (const Count extent : extents_of(space)) whole.push_back({0, extent, 1});
-      selection.placed = box_pattern(extents, whole);
+      const auto own = extents_of(space).now;
+      selection.placed = box_pattern(extents, Subarray{Counts(own.size()), own, {}});
       return selection;
     }
     default:

@@ -9,14 +9,10 @@
 #include "hdf5/connector/errors.h"
 #include "hdf5/connector/hooks.h"
 #include "hdf5/connector/under_objects.h"
-#include "hdf5/shared/id.h"
+#include "hdf5/shared/properties.h"
 
 namespace forebay::vol {
 namespace {
-
-constexpr const char* group_name = logged::store_group;  // from any object of the file
-constexpr const char* file_attribute = logged::store_file_attribute;
-constexpr const char* dataset_attribute = logged::store_dataset_attribute;
 
 /// The name of the nth block of a kind. It uses no memory of the heap.
 class BlockName {
@@ -54,15 +50,11 @@ bool attribute_exists(const UnderObject& at, const char* name, hid_t dxpl) {
   return exists;
 }
 
-Hdf5Id bytes_space(std::size_t bytes) {
-  const hsize_t n = bytes;
-  return owned_space(H5Screate_simple(1, &n, nullptr));
-}
-
 void write_attribute(const UnderObject& at, const char* name, bool create,
                      const std::vector<std::byte>& bytes, hid_t dxpl) {
   const H5VL_loc_params_t location = self_location(at.type);
-  const Hdf5Id space = bytes_space(bytes.size());
+  const hsize_t size = bytes.size();  // on the stack: nothing of ours may fail here
+  const Hdf5Id space = owned_space(H5Screate_simple(1, &size, nullptr));
   void* const object = create ? H5VLattr_create(at.object, &location, at.connector, name,
                                                 H5T_STD_U8LE, space, H5P_ATTRIBUTE_CREATE_DEFAULT,
                                                 H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr)
@@ -72,15 +64,6 @@ void write_attribute(const UnderObject& at, const char* name, bool create,
   if (object == nullptr ||
       H5VLattr_write(object, at.connector, H5T_NATIVE_UINT8, bytes.data(), dxpl, nullptr) < 0)
     throw_hdf5(std::string("writing the attribute ") + name);
-}
-
-OwnedUnder open_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
-  const H5VL_loc_params_t location = self_location(at.type);
-  OwnedUnder attribute(H5VLattr_open(at.object, &location, at.connector, name,
-                                     H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr),
-                       at.connector, H5I_ATTR);
-  if (!attribute) throw_hdf5(std::string("opening the attribute ") + name);
-  return attribute;
 }
 
 std::size_t size_of(const OwnedUnder& attribute, hid_t dxpl) {
@@ -150,7 +133,7 @@ OwnedUnder LogStore::group() {
     return open_child(from, location);
   }
   const H5VL_loc_params_t location = self_location(file_.type);
-  OwnedUnder group(H5VLgroup_open(file_.object, &location, file_.connector, group_name,
+  OwnedUnder group(H5VLgroup_open(file_.object, &location, file_.connector, logged::store_group,
                                   H5P_GROUP_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr),
                    file_.connector, H5I_GROUP);
   if (!group) throw_hdf5("opening the group of the log");
@@ -163,7 +146,7 @@ void LogStore::create(std::uint64_t session) {
   agree_on_error(comm_, attempt_to([&] { state = logged::print_stored_file({session, index_}); }));
   const H5VL_loc_params_t location = self_location(file_.type);
   const OwnedUnder group(
-      H5VLgroup_create(file_.object, &location, file_.connector, group_name,
+      H5VLgroup_create(file_.object, &location, file_.connector, logged::store_group,
                        H5P_LINK_CREATE_DEFAULT, H5P_GROUP_CREATE_DEFAULT, H5P_GROUP_ACCESS_DEFAULT,
                        H5P_DATASET_XFER_DEFAULT, nullptr),
       file_.connector, H5I_GROUP);
@@ -171,15 +154,15 @@ void LogStore::create(std::uint64_t session) {
   group_ = info_of(group.get(), H5O_INFO_BASIC);
   session_ = session;
   data_blocks_ = metadata_blocks_ = 0;
-  write_attribute(group.get(), file_attribute, true, state, H5P_DATASET_XFER_DEFAULT);
+  write_attribute(group.get(), logged::store_file_attribute, true, state, H5P_DATASET_XFER_DEFAULT);
 }
 
 bool LogStore::open(bool writing) {
   comm_.meet();
-  if (!link_exists(file_, group_name)) return false;
+  if (!link_exists(file_, logged::store_group)) return false;
   const OwnedUnder group = this->group();
   const OwnedUnder attribute =
-      open_attribute(group.get(), file_attribute, H5P_DATASET_XFER_DEFAULT);
+      open_attribute(group.get(), logged::store_file_attribute, H5P_DATASET_XFER_DEFAULT);
   std::array<std::byte, 256> text;
   const std::size_t bytes = size_of(attribute, H5P_DATASET_XFER_DEFAULT);
   if (bytes > text.size()) logged::damaged_store("its attribute is longer than any that is known");
@@ -194,19 +177,11 @@ bool LogStore::open(bool writing) {
   return true;
 }
 
-/// Blocks of a kind are numbered from 0: the first missing number is found by bisection.
 std::uint64_t LogStore::count_of(const char* kind) {
   comm_.meet();
   const OwnedUnder group = this->group();
-  const auto exists = [&](std::uint64_t n) { return link_exists(group.get(), BlockName(kind, n)); };
-  std::uint64_t have = 0, step = 1;
-  while (exists(have + step - 1)) have += step, step *= 2;
-  while (step > 0)
-    if (exists(have + step - 1))
-      have += step;
-    else
-      step /= 2;
-  return have;
+  return logged::count_blocks(
+      [&](std::uint64_t n) { return link_exists(group.get(), BlockName(kind, n)); });
 }
 
 std::vector<logged::MetadataBlock> LogStore::blocks(std::uint64_t known) {
@@ -231,11 +206,12 @@ void LogStore::replace_index() {
   agree_on_error(comm_, attempt_to([&] { state = logged::print_stored_file({session_, index_}); }));
   // HDF5's metadata is the same on all ranks only if all make the same calls.
   const OwnedUnder group = this->group();
-  write_attribute(group.get(), file_attribute, false, state, H5P_DATASET_XFER_DEFAULT);
+  write_attribute(group.get(), logged::store_file_attribute, false, state,
+                  H5P_DATASET_XFER_DEFAULT);
   if (index_ >= 2) remove_link(group.get(), BlockName(logged::store_index, index_ - 2));
 }
 
-void LogStore::remove() { remove_link(file_, group_name); }
+void LogStore::remove() { remove_link(file_, logged::store_group); }
 
 /// Collective. Replaces a block of that name, which a failed attempt may have left.
 logged::MetadataBlock LogStore::make_block(const char* name, Count bytes) {
@@ -247,7 +223,7 @@ logged::MetadataBlock LogStore::make_block(const char* name, Count bytes) {
                            "choosing an allocation time");
                    checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "choosing a fill time");
                    checked(H5Pset_obj_track_times(dcpl, false), "leaving times out");
-                   space = bytes_space(static_cast<std::size_t>(bytes));
+                   space = simple_space({bytes});
                  }));
   const OwnedUnder group = this->group();
   if (link_exists(group.get(), name)) remove_link(group.get(), name);
@@ -282,8 +258,8 @@ Offset LogStore::allot(Use use, Count bytes) {
 }
 
 std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl) {
-  if (!attribute_exists(dataset, dataset_attribute, dxpl)) return std::nullopt;
-  const OwnedUnder attribute = open_attribute(dataset, dataset_attribute, dxpl);
+  if (!attribute_exists(dataset, logged::store_dataset_attribute, dxpl)) return std::nullopt;
+  const OwnedUnder attribute = open_attribute(dataset, logged::store_dataset_attribute, dxpl);
   std::vector<std::byte> bytes(size_of(attribute, dxpl));
   read_attribute(attribute, bytes.data(), dxpl);
   return logged::parse_stored_dataset(bytes);
@@ -291,7 +267,8 @@ std::optional<StoredDataset> read_stored(const UnderObject& dataset, hid_t dxpl)
 
 void write_stored(const UnderObject& dataset, const StoredDataset& stored, bool create,
                   hid_t dxpl) {
-  write_attribute(dataset, dataset_attribute, create, logged::print_stored_dataset(stored), dxpl);
+  write_attribute(dataset, logged::store_dataset_attribute, create,
+                  logged::print_stored_dataset(stored), dxpl);
 }
 
 }  // namespace forebay::vol

@@ -2,20 +2,17 @@
 // datasets of bytes, and one hidden attribute on each logged dataset's stand-in (Hou 2023, §6.2.1).
 //
 //     /_forebay_log                    attribute _forebay_file: version, session, index number
-//     /_forebay_log/session                    the witness (hdf5/format/log_undo.h)
-//     /_forebay_log/data.0, data.1 …           a block of data a flush
-//     /_forebay_log/metadata.0, metadata.1 …   a block of metadata a flush
-//     (hdf5/format/log_section.h)
-//     /_forebay_log/index.N                    the index, of the last close
-//     (hdf5/format/log_index.h) a stand-in                       attribute _forebay_dataset: id,
-//     extents, creation properties
+//     /_forebay_log/session            the witness (format/log_undo.h)
+//     /_forebay_log/data.0, data.1 …   a block of data a flush
+//     /_forebay_log/metadata.0, metadata.1 …   a block of metadata a flush (format/log_section.h)
+//     /_forebay_log/index.N            the index, of the last close (format/log_index.h)
+//     a stand-in                       attribute _forebay_dataset: id, extents, creation properties
 //
 // docs/formats.md has the grammar of the attributes.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "hdf5/connector/under.h"

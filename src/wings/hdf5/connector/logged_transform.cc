@@ -5,6 +5,7 @@
 #include "hdf5/connector/errors.h"
 #include "hdf5/connector/logged_memory.h"
 #include "hdf5/shared/filters.h"
+#include "hdf5/shared/properties.h"
 
 namespace forebay::vol {
 namespace {
@@ -12,9 +13,8 @@ namespace {
 /// A dataset of the file's type, as long as the transfer.
 struct Scratch {
   explicit Scratch(const MemoryElements& memory) : file(file_in_memory()) {
-    const auto elements = static_cast<hsize_t>(memory.elements);
     type = uncommitted(memory.file_type);
-    const Hdf5Id space = owned_space(H5Screate_simple(1, &elements, nullptr));
+    const Hdf5Id space = simple_space({memory.elements});
     dataset = owned(H5Dcreate2(file, "values", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                     "making a dataset in memory");
   }
@@ -23,11 +23,9 @@ struct Scratch {
 
 /// Returns a list with the arithmetic alone, because other settings may not fit a file in memory.
 Hdf5Id transform_of(hid_t dxpl) {
-  std::string text(static_cast<std::size_t>(checked(H5Pget_data_transform(dxpl, nullptr, 0),
-                                                    "asking for a data transform")) +
-                       1,
-                   '\0');
-  checked(H5Pget_data_transform(dxpl, text.data(), text.size()), "asking for a data transform");
+  const std::string text =
+      hdf5_text([&](char* to, std::size_t size) { return H5Pget_data_transform(dxpl, to, size); },
+                "asking for a data transform");
   Hdf5Id list = owned_list(H5Pcreate(H5P_DATASET_XFER));
   checked(H5Pset_data_transform(list, text.c_str()), "setting a data transform");
   return list;

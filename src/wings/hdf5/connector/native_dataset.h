@@ -16,7 +16,7 @@ struct NativeDataset {
   UnderObject dataset;
   hid_t type;                  ///< of its elements in the file
   std::vector<Count> extents;  ///< at least one extent, none 0
-  std::vector<hsize_t> chunk;  ///< empty if it is contiguous
+  std::vector<Count> chunk;    ///< empty if it is contiguous
   Count element_size = 1;
   bool filtered = false;
   bool blanks = true;  ///< also writes what was never written, as HDF5 would return it
@@ -29,19 +29,9 @@ struct NativeDataset {
 /// any.
 using GetValues = std::function<bool(const Placed& box, std::span<std::byte> values)>;
 
-/// Boxes of about 8 MiB that cover a dataset exactly once. Each has whole chunks, or a part of one
-/// row of chunks.
-class Tiles {
- public:
-  /// `extents` has at least one extent, none 0; `chunk` is empty if there are no chunks.
-  Tiles(std::span<const Count> extents, Count element_size, std::span<const hsize_t> chunk);
-  Count size() const { return size_; }
-  std::vector<Steps> box(Count n) const;
-
- private:
-  std::vector<Count> extents_, shape_, counts_;
-  Count size_ = 1;
-};
+/// Values are written in boxes of about so many bytes. Each has whole chunks, or a part of one row
+/// of chunks.
+constexpr Count native_box_bytes = 8 << 20;
 
 /// Collective over `comm`: the ranks share the boxes. Transfers are collective if HDF5 needs it
 /// (filters); otherwise each rank writes by itself. What `get` throws on one rank is thrown on all,

@@ -1,4 +1,3 @@
-#include "base/attempt.h"
 #include "hdf5/connector/callbacks.h"
 #include "hdf5/connector/under_objects.h"
 #include "hdf5/shared/id.h"
@@ -27,14 +26,14 @@ void after_copy(const ObjectCopy& copy, Object& from, Object& to) {
   if (!copy.source_hooks) return;
   const H5VL_loc_params_t source = name_location(copy.source_location->obj_type, copy.source_name);
   if (!from.file->hidden_links().is_root(from.below(), source, copy.dxpl)) return;
-  remove_hidden(to, name_location(copy.destination_location->obj_type, copy.destination_name),
+  remove_hidden(to.below(),
+                name_location(copy.destination_location->obj_type, copy.destination_name),
                 copy.dxpl);
 }
 
 // Returns the list without H5O_COPY_WITHOUT_ATTR_FLAG; empty if it does not have that flag.
 Hdf5Id with_attributes(hid_t ocpypl) {
-  unsigned flags = 0;
-  checked(H5Pget_copy_object(ocpypl, &flags), "asking how to copy");
+  const unsigned flags = copy_flags(ocpypl);
   if ((flags & H5O_COPY_WITHOUT_ATTR_FLAG) == 0) return {};
   Hdf5Id list = owned_list(H5Pcopy(ocpypl));
   checked(H5Pset_copy_object(list, flags & ~H5O_COPY_WITHOUT_ATTR_FLAG), "choosing how to copy");
@@ -45,9 +44,7 @@ Hdf5Id with_attributes(hid_t ocpypl) {
 // stand-in would stay one.
 void refuse_to_expand_references(const Object& from, const Object& to, hid_t ocpypl) {
   if (!from.hooks() || &*from.file == &*to.file) return;
-  unsigned flags = 0;
-  checked(H5Pget_copy_object(ocpypl, &flags), "asking how to copy");
-  if ((flags & H5O_COPY_EXPAND_REFERENCE_FLAG) != 0)
+  if ((copy_flags(ocpypl) & H5O_COPY_EXPAND_REFERENCE_FLAG) != 0)
     throw Error(Errc::enotsupport, "references out of a log file cannot be followed in a copy",
                 "copy without H5O_COPY_EXPAND_REFERENCE_FLAG, or the whole file: forebay convert "
                 "IN OUT --to hdf5");
@@ -55,8 +52,7 @@ void refuse_to_expand_references(const Object& from, const Object& to, hid_t ocp
 
 // Refuses logged datasets, because a copy would be looked up in the log of another file.
 void refuse_logged(const UnderObject& top) {
-  SeenObjects seen;
-  for_each_object(top, seen, [](const UnderObject& object) {
+  for_each_object(top, [](const UnderObject& object) {
     if (object.type == H5I_DATASET && is_logged(object, H5P_DATASET_XFER_DEFAULT))
       throw Error(Errc::enotsupport,
                   "an external link or a mount leads into the log of another file, which is not "
@@ -65,27 +61,16 @@ void refuse_logged(const UnderObject& top) {
   });
 }
 
-// Returns an empty result if there is no object; HDF5 reports that later.
-OwnedUnder open_quietly(const UnderObject& at, const H5VL_loc_params_t& location) {
-  OwnedUnder object;
-  const QuietErrors quiet;
-  attempt_to([&] { object = open_child(at, location); });
-  return object;
-}
-
 // Refuses to copy from logs of other files: if `source` lies in one, or an external link below it
 // leads to one and the copy follows it.
 void refuse_foreign_logs(Object& from, const char* name, hid_t ocpypl) {
   if (!is_native(from.connector())) return;
   const OwnedUnder source = open_quietly(from.below(), name_location(from.type, name));
   if (!source) return;
-  SeenObjects seen;
   const FileRef file = FileState::of_object(source.get(), from.file);
   if (&*file != &*from.file || !file->looked_into()) return refuse_logged(source.get());
-  unsigned flags = 0;
-  checked(H5Pget_copy_object(ocpypl, &flags), "asking how to copy");
-  if ((flags & H5O_COPY_EXPAND_EXT_LINK_FLAG) == 0) return;
-  for_each_object(source.get(), seen, [&](const UnderObject& group) {
+  if ((copy_flags(ocpypl) & H5O_COPY_EXPAND_EXT_LINK_FLAG) == 0) return;
+  for_each_object(source.get(), [&](const UnderObject& group) {
     if (group.type != H5I_GROUP) return;
     for (const UnderLink& link : links_of(group)) {
       if (!link.external) continue;
@@ -170,7 +155,7 @@ herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_object_specif
 }  // namespace
 
 H5VL_object_class_t object_callbacks() noexcept {
-  return {open, copy, get, specific, forward_at<H5VLobject_optional, H5VL_optional_args_t>};
+  return {open, copy, get, specific, forward_at<H5VLobject_optional>};
 }
 
 }  // namespace forebay::vol

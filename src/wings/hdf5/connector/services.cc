@@ -1,15 +1,9 @@
 // Wrapping, introspection, requests, blobs and tokens: other services for the HDF5 library.
-#include <hdf5.h>
-// after hdf5.h
-#include <H5VLnative.h>
-
 #include "hdf5/connector/callbacks.h"
 #include "hdf5/connector/info.h"
 
 namespace forebay::vol {
 namespace {
-
-Request& request_of(void* pointer) noexcept { return *static_cast<Request*>(pointer); }
 
 // -- wrapping: the library unwraps objects for the last connector, and wraps what that returns
 
@@ -68,72 +62,27 @@ herr_t get_conn_cls(void* obj, H5VL_get_conn_lvl_t level, const H5VL_class_t** c
 
 herr_t get_cap_flags(const void* info, uint64_t* flags) noexcept {
   return guarded<herr_t>(-1, [&] {
-    const UnderConnector below = UnderConnector::of(static_cast<const H5VL_forebay_info_t*>(info));
-    const herr_t result = H5VLintrospect_get_cap_flags(below.info(), below.id(), flags);
+    const auto below = under_connector(static_cast<const H5VL_forebay_info_t*>(info));
+    const herr_t result = H5VLintrospect_get_cap_flags(below.info, below.id, flags);
     if (result >= 0) *flags |= connector_class().cap_flags;
     return result;
   });
 }
 
-herr_t opt_query(void* obj, H5VL_subclass_t subclass, int operation, uint64_t* flags) noexcept {
-  const Object& object = object_of(obj);
-  return H5VLintrospect_opt_query(object.under, object.connector(), subclass, operation, flags);
+// -- requests, blobs (variable-length data) and tokens
+
+/// A callback that passes its arguments below unchanged, for an Object or a Request.
+template <class Ours, auto below, class... Args>
+herr_t hand_on(void* ours, Args... args) noexcept {
+  const auto& it = *static_cast<const Ours*>(ours);
+  return below(it.under, it.file->connector(), args...);
 }
 
-// -- requests of the connector below; the library ends each with exactly one free
-
-herr_t request_wait(void* req, uint64_t timeout, H5VL_request_status_t* status) noexcept {
-  return H5VLrequest_wait(request_of(req).under, request_of(req).file->connector(), timeout,
-                          status);
-}
-
-herr_t request_notify(void* req, H5VL_request_notify_t callback, void* context) noexcept {
-  return H5VLrequest_notify(request_of(req).under, request_of(req).file->connector(), callback,
-                            context);
-}
-
-herr_t request_cancel(void* req, H5VL_request_status_t* status) noexcept {
-  return H5VLrequest_cancel(request_of(req).under, request_of(req).file->connector(), status);
-}
-
-herr_t request_specific(void* req, H5VL_request_specific_args_t* args) noexcept {
-  return H5VLrequest_specific(request_of(req).under, request_of(req).file->connector(), args);
-}
-
-herr_t request_optional(void* req, H5VL_optional_args_t* args) noexcept {
-  return H5VLrequest_optional(request_of(req).under, request_of(req).file->connector(), args);
-}
-
+// The library ends each request with exactly one free.
 herr_t request_free(void* req) noexcept {
-  Request& request = request_of(req);
-  const herr_t result = H5VLrequest_free(request.under, request.file->connector());
-  if (result >= 0) delete &request;
+  const herr_t result = hand_on<Request, H5VLrequest_free>(req);
+  if (result >= 0) delete static_cast<Request*>(req);
   return result;
-}
-
-// -- blobs (variable-length data) and tokens
-
-herr_t blob_put(void* obj, const void* buffer, size_t size, void* blob, void* context) noexcept {
-  return H5VLblob_put(object_of(obj).under, object_of(obj).connector(), buffer, size, blob,
-                      context);
-}
-
-herr_t blob_get(void* obj, const void* blob, void* buffer, size_t size, void* context) noexcept {
-  return H5VLblob_get(object_of(obj).under, object_of(obj).connector(), blob, buffer, size,
-                      context);
-}
-
-herr_t blob_specific(void* obj, void* blob, H5VL_blob_specific_args_t* args) noexcept {
-  return H5VLblob_specific(object_of(obj).under, object_of(obj).connector(), blob, args);
-}
-
-herr_t blob_optional(void* obj, void* blob, H5VL_optional_args_t* args) noexcept {
-  return H5VLblob_optional(object_of(obj).under, object_of(obj).connector(), blob, args);
-}
-
-herr_t token_cmp(void* obj, const H5O_token_t* left, const H5O_token_t* right,
-                 int* result) noexcept {
-  return H5VLtoken_cmp(object_of(obj).under, object_of(obj).connector(), left, right, result);
 }
 
 herr_t token_to_str(void* obj, H5I_type_t type, const H5O_token_t* token, char** text) noexcept {
@@ -151,18 +100,22 @@ H5VL_wrap_class_t wrap_callbacks() noexcept {
 }
 
 H5VL_introspect_class_t introspect_callbacks() noexcept {
-  return {get_conn_cls, get_cap_flags, opt_query};
+  return {get_conn_cls, get_cap_flags, hand_on<Object, H5VLintrospect_opt_query>};
 }
 
 H5VL_request_class_t request_callbacks() noexcept {
-  return {request_wait,     request_notify,   request_cancel,
-          request_specific, request_optional, request_free};
+  return {hand_on<Request, H5VLrequest_wait>,     hand_on<Request, H5VLrequest_notify>,
+          hand_on<Request, H5VLrequest_cancel>,   hand_on<Request, H5VLrequest_specific>,
+          hand_on<Request, H5VLrequest_optional>, request_free};
 }
 
 H5VL_blob_class_t blob_callbacks() noexcept {
-  return {blob_put, blob_get, blob_specific, blob_optional};
+  return {hand_on<Object, H5VLblob_put>, hand_on<Object, H5VLblob_get>,
+          hand_on<Object, H5VLblob_specific>, hand_on<Object, H5VLblob_optional>};
 }
 
-H5VL_token_class_t token_callbacks() noexcept { return {token_cmp, token_to_str, token_from_str}; }
+H5VL_token_class_t token_callbacks() noexcept {
+  return {hand_on<Object, H5VLtoken_cmp>, token_to_str, token_from_str};
+}
 
 }  // namespace forebay::vol

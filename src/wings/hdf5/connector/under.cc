@@ -2,7 +2,6 @@
 
 #include <H5VLnative.h>
 
-#include "base/error.h"
 #include "hdf5/shared/id.h"
 
 namespace forebay::vol {
@@ -18,23 +17,16 @@ bool is_native(hid_t connector) noexcept {
   return H5VLget_value(connector, &value) >= 0 && value == H5_VOL_NATIVE;
 }
 
-bool OwnedUnder::close() noexcept {
-  if (!under_) return true;
+void OwnedUnder::close() noexcept {
+  if (!under_) return;
+  constexpr std::pair<H5I_type_t, decltype(&H5VLfile_close)> functions[] = {
+      {H5I_FILE, H5VLfile_close},       {H5I_GROUP, H5VLgroup_close},
+      {H5I_DATASET, H5VLdataset_close}, {H5I_DATATYPE, H5VLdatatype_close},
+      {H5I_ATTR, H5VLattr_close},
+  };
   const auto [object, connector, type] = std::exchange(under_, {});
-  switch (type) {
-    case H5I_FILE:
-      return H5VLfile_close(object, connector, H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
-    case H5I_GROUP:
-      return H5VLgroup_close(object, connector, H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
-    case H5I_DATASET:
-      return H5VLdataset_close(object, connector, H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
-    case H5I_DATATYPE:
-      return H5VLdatatype_close(object, connector, H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
-    case H5I_ATTR:
-      return H5VLattr_close(object, connector, H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
-    default:
-      return false;
-  }
+  for (const auto& [of_type, close_below] : functions)
+    if (of_type == type) close_below(object, connector, H5P_DATASET_XFER_DEFAULT, nullptr);
 }
 
 LibraryContext::LibraryContext() {

@@ -68,9 +68,6 @@ class OwnedUnder {
   }
   ~OwnedUnder() { close(); }
 
-  /// Closes now. Returns false if the connector below refused; the object counts as closed in any
-  /// case.
-  bool close() noexcept;
   /// Passes the object to the caller.
   void* release() noexcept { return std::exchange(under_, {}).object; }
 
@@ -80,6 +77,8 @@ class OwnedUnder {
   explicit operator bool() const noexcept { return static_cast<bool>(under_); }
 
  private:
+  void close() noexcept;  // if the connector below refuses, it counts as closed all the same
+
   UnderObject under_;
 };
 

@@ -2,6 +2,11 @@
 
 #include <H5VLnative.h>
 
+#include <set>
+
+#include "base/attempt.h"
+#include "hdf5/connector/errors.h"
+
 namespace forebay::vol {
 namespace {
 
@@ -15,22 +20,16 @@ H5VL_loc_params_t index_location(H5I_type_t type, H5_index_t index, hsize_t n) {
   return location;
 }
 
-/// Returns a text whose length the connector below returns first. `ask(size, buffer, length)`.
-template <typename Ask>
-std::string text_of(Ask&& ask, const char* what) {
-  std::size_t length = 0;
-  if (!ask(std::size_t{0}, static_cast<char*>(nullptr), &length)) throw_hdf5(what);
-  std::string text(length + 1, '\0');
-  if (!ask(text.size(), text.data(), &length)) throw_hdf5(what);
-  text.resize(length);
-  return text;
+/// Returns what hdf5_text() wants to know.
+std::ptrdiff_t length_or_failed(herr_t result, std::size_t length) {
+  return result < 0 ? -1 : static_cast<std::ptrdiff_t>(length);
 }
 
 H5VL_dataset_get_args_t ask_dataset(const UnderObject& dataset, H5VL_dataset_get_t question) {
   H5VL_dataset_get_args_t args{};
   args.op_type = question;
   if (H5VLdataset_get(dataset.object, dataset.connector, &args, dxpl(), nullptr) < 0)
-    throw_hdf5("asking for a dataset's type or space");
+    throw_hdf5("asking for a dataset's type, space or properties");
   return args;
 }
 
@@ -63,14 +62,6 @@ Hdf5Id link_list(const UnderLink& link) {
   return list;
 }
 
-OwnedUnder open_attribute(const UnderObject& object, const std::string& name) {
-  const H5VL_loc_params_t location = self_location(object.type);
-  void* const attribute = H5VLattr_open(object.object, &location, object.connector, name.c_str(),
-                                        H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl(), nullptr);
-  if (attribute == nullptr) throw_hdf5("opening an attribute");
-  return {attribute, object.connector, H5I_ATTR};
-}
-
 /// Returns the identifier that a query of H5VL_attr_get_t gives.
 template <typename Take>
 hid_t ask_attribute(const OwnedUnder& attribute, H5VL_attr_get_t question, Take&& take) {
@@ -88,6 +79,19 @@ OwnedUnder open_child(const UnderObject& at, const H5VL_loc_params_t& location) 
   void* const object = H5VLobject_open(at.object, &location, at.connector, &type, dxpl(), nullptr);
   if (object == nullptr) throw_hdf5("opening an object");
   return {object, at.connector, type};
+}
+
+OwnedUnder open_quietly(const UnderObject& at, const H5VL_loc_params_t& location) {
+  OwnedUnder object;
+  const QuietErrors quiet;
+  attempt_to([&] { object = open_child(at, location); });
+  return object;
+}
+
+unsigned copy_flags(hid_t ocpypl) {
+  unsigned flags = 0;
+  checked(H5Pget_copy_object(ocpypl, &flags), "asking how to copy");
+  return flags;
 }
 
 H5O_info2_t info_of(const UnderObject& object, unsigned fields) {
@@ -109,21 +113,13 @@ std::vector<std::byte> token_of(const UnderObject& object) {
 }
 
 Hdf5Id creation_list(const UnderObject& object) {
-  herr_t result = -1;
-  hid_t list = H5I_INVALID_HID;
-  if (object.type == H5I_GROUP) {
-    H5VL_group_get_args_t args{};
-    args.op_type = H5VL_GROUP_GET_GCPL;
-    result = H5VLgroup_get(object.object, object.connector, &args, dxpl(), nullptr);
-    list = args.args.get_gcpl.gcpl_id;
-  } else {
-    H5VL_dataset_get_args_t args{};
-    args.op_type = H5VL_DATASET_GET_DCPL;
-    result = H5VLdataset_get(object.object, object.connector, &args, dxpl(), nullptr);
-    list = args.args.get_dcpl.dcpl_id;
-  }
-  if (result < 0) throw_hdf5("asking for an object's creation properties");
-  return owned_list(list);
+  if (object.type != H5I_GROUP)
+    return owned_list(ask_dataset(object, H5VL_DATASET_GET_DCPL).args.get_dcpl.dcpl_id);
+  H5VL_group_get_args_t args{};
+  args.op_type = H5VL_GROUP_GET_GCPL;
+  if (H5VLgroup_get(object.object, object.connector, &args, dxpl(), nullptr) < 0)
+    throw_hdf5("asking for an object's creation properties");
+  return owned_list(args.args.get_gcpl.gcpl_id);
 }
 
 Hdf5Id access_list(const UnderObject& dataset) {
@@ -131,13 +127,15 @@ Hdf5Id access_list(const UnderObject& dataset) {
 }
 
 std::string file_name_of(const UnderObject& object) {
-  const auto ask = [&](std::size_t size, char* buffer, std::size_t* length) {
+  const auto ask = [&](char* to, std::size_t size) {
+    std::size_t length = 0;
     H5VL_file_get_args_t args{};
     args.op_type = H5VL_FILE_GET_NAME;
-    args.args.get_name = {object.type, size, buffer, length};
-    return H5VLfile_get(object.object, object.connector, &args, dxpl(), nullptr) >= 0;
+    args.args.get_name = {object.type, size, to, &length};
+    const herr_t asked = H5VLfile_get(object.object, object.connector, &args, dxpl(), nullptr);
+    return length_or_failed(asked, length);
   };
-  return text_of(ask, "asking for a file's name");
+  return hdf5_text(ask, "asking for a file's name");
 }
 
 Hdf5Id type_of(const UnderObject& dataset) {
@@ -155,10 +153,6 @@ std::optional<Offset> offset_of(const UnderObject& dataset) {
   return static_cast<Offset>(address);
 }
 
-Hdf5Id space_of(const UnderObject& dataset) {
-  return owned_space(ask_dataset(dataset, H5VL_DATASET_GET_SPACE).args.get_space.space_id);
-}
-
 bool keeps_order(const UnderObject& group) {
   unsigned flags = 0;
   const Hdf5Id list = creation_list(group);
@@ -172,13 +166,16 @@ std::vector<UnderLink> links_of(const UnderObject& group) {
   for (hsize_t n = 0; n < links.size(); ++n) {
     const H5VL_loc_params_t location = index_location(H5I_GROUP, index, n);
     links[n] = link_of(group, location);
-    const auto ask = [&](std::size_t size, char* buffer, std::size_t* length) {
+    const auto ask = [&](char* to, std::size_t size) {
+      std::size_t length = 0;
       H5VL_link_get_args_t args{};
       args.op_type = H5VL_LINK_GET_NAME;
-      args.args.get_name = {size, buffer, length};
-      return H5VLlink_get(group.object, &location, group.connector, &args, dxpl(), nullptr) >= 0;
+      args.args.get_name = {size, to, &length};
+      const herr_t asked =
+          H5VLlink_get(group.object, &location, group.connector, &args, dxpl(), nullptr);
+      return length_or_failed(asked, length);
     };
-    links[n].name = text_of(ask, "asking for a link's name");
+    links[n].name = hdf5_text(ask, "asking for a link's name");
   }
   return links;
 }
@@ -218,16 +215,20 @@ void link_to(const UnderObject& object, const UnderObject& group, const UnderLin
     throw_hdf5("making a link");
 }
 
-void for_each_object(const UnderObject& object, SeenObjects& seen,
+void for_each_object(const UnderObject& object,
                      const std::function<void(const UnderObject&)>& use) {
-  if (!seen.insert(token_of(object)).second) return;
-  use(object);
-  if (object.type != H5I_GROUP) return;
-  for (const UnderLink& link : links_of(object)) {
-    if (!link.hard) continue;
-    const OwnedUnder child = open_child(object, name_location(H5I_GROUP, link.name.c_str()));
-    for_each_object(child.get(), seen, use);
-  }
+  std::set<std::vector<std::byte>> seen;  // tokens
+  const auto visit = [&](const auto& self, const UnderObject& at) -> void {
+    if (!seen.insert(token_of(at)).second) return;
+    use(at);
+    if (at.type != H5I_GROUP) return;
+    for (const UnderLink& link : links_of(at)) {
+      if (!link.hard) continue;
+      const OwnedUnder child = open_child(at, name_location(H5I_GROUP, link.name.c_str()));
+      self(self, child.get());
+    }
+  };
+  visit(visit, object);
 }
 
 std::vector<std::string> attribute_names(const UnderObject& object) {
@@ -240,15 +241,26 @@ std::vector<std::string> attribute_names(const UnderObject& object) {
   const H5_index_t index =
       (flags & H5P_CRT_ORDER_TRACKED) != 0 ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
   for (hsize_t n = 0; n < names.size(); ++n) {
-    const auto ask = [&](std::size_t size, char* buffer, std::size_t* length) {
+    const auto ask = [&](char* to, std::size_t size) {
+      std::size_t length = 0;
       H5VL_attr_get_args_t args{};
       args.op_type = H5VL_ATTR_GET_NAME;
-      args.args.get_name = {index_location(object.type, index, n), size, buffer, length};
-      return H5VLattr_get(object.object, object.connector, &args, dxpl(), nullptr) >= 0;
+      args.args.get_name = {index_location(object.type, index, n), size, to, &length};
+      const herr_t asked = H5VLattr_get(object.object, object.connector, &args, dxpl(), nullptr);
+      return length_or_failed(asked, length);
     };
-    names[n] = text_of(ask, "asking for an attribute's name");
+    names[n] = hdf5_text(ask, "asking for an attribute's name");
   }
   return names;
+}
+
+OwnedUnder open_attribute(const UnderObject& at, const char* name, hid_t dxpl) {
+  const H5VL_loc_params_t location = self_location(at.type);
+  OwnedUnder attribute(H5VLattr_open(at.object, &location, at.connector, name,
+                                     H5P_ATTRIBUTE_ACCESS_DEFAULT, dxpl, nullptr),
+                       at.connector, H5I_ATTR);
+  if (!attribute) throw_hdf5(std::string("opening the attribute ") + name);
+  return attribute;
 }
 
 void remove_attribute(const UnderObject& object, const char* name) {
@@ -261,7 +273,7 @@ void remove_attribute(const UnderObject& object, const char* name) {
 }
 
 void copy_attribute(const UnderObject& from, const UnderObject& to, const std::string& name) {
-  const OwnedUnder source = open_attribute(from, name);
+  const OwnedUnder source = open_attribute(from, name.c_str(), dxpl());
   const Hdf5Id type = owned_type(ask_attribute(
       source, H5VL_ATTR_GET_TYPE, [](auto& args) { return args.args.get_type.type_id; }));
   const Hdf5Id space = owned_space(ask_attribute(

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,10 @@
 namespace forebay::vol {
 
 OwnedUnder open_child(const UnderObject& at, const H5VL_loc_params_t& location);
+/// Returns an empty result if there is no object. It leaves no errors on HDF5's stack.
+OwnedUnder open_quietly(const UnderObject& at, const H5VL_loc_params_t& location);
+/// Returns the flags of an H5Ocopy.
+unsigned copy_flags(hid_t ocpypl);
 H5O_info2_t info_of(const UnderObject& object,
                     unsigned fields = H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
 /// Returns a token that no other object of the file has.
@@ -31,7 +34,6 @@ Hdf5Id type_of(const UnderObject& dataset);
 /// Returns the place in the file where the values of a native dataset begin; nullopt if it has no
 /// storage, or if the values are not in one place.
 std::optional<Offset> offset_of(const UnderObject& dataset);
-Hdf5Id space_of(const UnderObject& dataset);
 
 /// A link of a group.
 struct UnderLink {
@@ -50,14 +52,12 @@ void rename_link(const UnderObject& group, const UnderLink& link, const std::str
 /// Makes a hard link to `object` with the name and encoding of `link`.
 void link_to(const UnderObject& object, const UnderObject& group, const UnderLink& link);
 
-/// Tokens of objects that a traversal has seen.
-using SeenObjects = std::set<std::vector<std::byte>>;
 /// Calls `use` once for an object and for every object below it, however it is linked.
-void for_each_object(const UnderObject& object, SeenObjects& seen,
-                     const std::function<void(const UnderObject&)>& use);
+void for_each_object(const UnderObject& object, const std::function<void(const UnderObject&)>& use);
 
 /// Returns names in creation order if the object keeps it, otherwise sorted by name.
 std::vector<std::string> attribute_names(const UnderObject& object);
+OwnedUnder open_attribute(const UnderObject& at, const char* name, hid_t dxpl);
 void remove_attribute(const UnderObject& object, const char* name);
 /// Both objects must be in one file.
 void copy_attribute(const UnderObject& from, const UnderObject& to, const std::string& name);

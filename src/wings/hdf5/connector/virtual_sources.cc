@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/attempt.h"
 #include "hdf5/connector/errors.h"
 #include "hdf5/connector/hooks.h"
 #include "hdf5/connector/under_objects.h"
@@ -16,16 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr int deepest = 16;  // virtual datasets may refer to each other in a circle
 
-/// Returns a text; asks first for its length.
-template <typename Ask>
-std::string ask_text(Ask&& ask) {
-  constexpr const char* what = "asking for the sources of a virtual dataset";
-  const auto length = static_cast<std::size_t>(checked(ask(static_cast<char*>(nullptr), 0), what));
-  std::string text(length + 1, '\0');
-  checked(ask(text.data(), text.size()), what);
-  text.resize(length);
-  return text;
-}
+constexpr const char* asking = "asking for the sources of a virtual dataset";
 
 /// Returns the place where HDF5 finds a source, in its search order; empty if there is none.
 std::string find_source(const std::string& name, const std::string& main, std::string prefix) {
@@ -82,8 +72,8 @@ VirtualSources::VirtualSources(const UnderObject& dataset, int depth)
     return;
   }
   const Hdf5Id dapl = access_list(dataset);
-  prefix_ =
-      ask_text([&](char* to, std::size_t size) { return H5Pget_virtual_prefix(dapl, to, size); });
+  prefix_ = hdf5_text(
+      [&](char* to, std::size_t size) { return H5Pget_virtual_prefix(dapl, to, size); }, asking);
 }
 
 bool is_virtual(const UnderObject& dataset) {
@@ -95,12 +85,13 @@ void VirtualSources::check() {
   std::size_t mappings = 0;
   checked(H5Pget_virtual_count(dcpl_, &mappings), "counting the sources of a virtual dataset");
   for (std::size_t n = 0; n < mappings; ++n)
-    check_numbered(ask_text([&](char* to, std::size_t size) {
-                     return H5Pget_virtual_filename(dcpl_, n, to, size);
-                   }),
-                   ask_text([&](char* to, std::size_t size) {
-                     return H5Pget_virtual_dsetname(dcpl_, n, to, size);
-                   }));
+    check_numbered(
+        hdf5_text(
+            [&](char* to, std::size_t size) { return H5Pget_virtual_filename(dcpl_, n, to, size); },
+            asking),
+        hdf5_text(
+            [&](char* to, std::size_t size) { return H5Pget_virtual_dsetname(dcpl_, n, to, size); },
+            asking));
 }
 
 void VirtualSources::check_numbered(const std::string& file, const std::string& name) {
@@ -127,12 +118,7 @@ bool VirtualSources::check_source(const std::string& file, const std::string& na
   if (fine_.contains({file, name})) return true;
   const std::string path = "/" + name;
   if (file == ".") {
-    OwnedUnder source;
-    {
-      const QuietErrors quiet;
-      attempt_to(
-          [&] { source = open_child(dataset_, name_location(dataset_.type, path.c_str())); });
-    }
+    const OwnedUnder source = open_quietly(dataset_, name_location(dataset_.type, path.c_str()));
     if (!source || source.get().type != H5I_DATASET) return false;
     check_opened(source.get(), main_, name);
   } else {

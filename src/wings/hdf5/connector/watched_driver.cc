@@ -260,13 +260,7 @@ void unmask(const UndoFile& undo) noexcept {
 void restore_drivers() noexcept {
   for (Driver& driver : drivers) {
     if (driver.table == nullptr) continue;
-    driver.table->write = driver.own.write;
-    driver.table->write_vector = driver.own.write_vector;
-    driver.table->truncate = driver.own.truncate;
-    driver.table->flush = driver.own.flush;
-    driver.table->close = driver.own.close;
-    driver.table->terminate = driver.own.terminate;
-    driver.table = nullptr;
+    *std::exchange(driver.table, nullptr) = driver.own;
   }
 }
 

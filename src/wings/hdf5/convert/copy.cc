@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
-#include "dataset/copying.h"
 #include "hdf5/commands/hdf5_commands.h"
 #include "hdf5/convert/direct_copy.h"
 #include "hdf5/convert/hdf5_references.h"
@@ -37,20 +36,18 @@ struct Job {
 class Elements {
  public:
   Elements(hid_t type, hid_t space, std::size_t bytes)
-      : type_(type), space_(space), bytes_(bytes) {}
+      : type_(type), space_(space), bytes_(bytes), owns_(has_varying_parts(type)) {}
   ~Elements() {
-    if (filled_) H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, bytes_.data());
+    if (owns_) H5Dvlen_reclaim(type_, space_, H5P_DEFAULT, bytes_.data());
   }
   Elements(const Elements&) = delete;
   Elements& operator=(const Elements&) = delete;
   void* data() { return bytes_.data(); }
-  // From now on there is HDF5 memory to free.
-  void own() { filled_ = true; }
 
  private:
   hid_t type_, space_;
-  bool filled_ = false;
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> bytes_;  // zeros own nothing
+  bool owns_;                     // HDF5 allocates memory for parts of elements
 };
 
 class Copier {
@@ -58,7 +55,7 @@ class Copier {
   Copier(hid_t in, const Hdf5View& view, std::string out, const Hdf5CopyOptions& options)
       : in_(in), view_(view), path_(std::move(out)), options_(options), storage_(options.method) {}
 
-  Hdf5CopyResult run() {
+  ConvertResult run() {
     const Hdf5Id root = owned(H5Gopen2(in_, "/", H5P_DEFAULT), "/");
     create_file(root);
     const ReferenceTranslator references(
@@ -77,7 +74,7 @@ class Copier {
     for (const std::string& path : objects_) naming(path, [&] { copy_attributes(path); });
     for (Job& job : jobs_) all_bytes_ += elements_of(job) * job.width;
     for (Job& job : jobs_) naming(job.path, [&] { copy_values(job); });
-    result_.datasets = std::ssize(jobs_) + std::ssize(direct_);
+    result_.variables = std::ssize(jobs_) + std::ssize(direct_);
     close();
     if (options_.verify) verify();
     return result_;
@@ -125,9 +122,7 @@ class Copier {
   }
 
   void copy_user_block() {
-    const ssize_t length = H5Fget_name(in_, nullptr, 0);
-    std::string name(static_cast<std::size_t>(std::max<ssize_t>(length, 0)) + 1, '\0');
-    H5Fget_name(in_, name.data(), name.size());
+    const std::string name = path_of(in_);
     const Descriptor from(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
     const Descriptor to(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
     if (from.get() < 0 || to.get() < 0)
@@ -312,7 +307,6 @@ class Copier {
     if (n == 0) return;
     Elements values(type, space, n * H5Tget_size(type));
     checked(H5Aread(source, type, values.data()), "cannot be read");
-    if (has_varying_parts(type)) values.own();
     if (has_references(type)) references_->translate(type, values.data(), n);
     checked(H5Awrite(copy, type, values.data()), "cannot be written");
   }
@@ -321,13 +315,9 @@ class Copier {
 
   // Returns blocks of whole chunks of the output, so that each chunk is written once.
   Blocks blocks_of(const Job& job, hid_t dataset) const {
-    Variable draft;
-    draft.type = Type::byte;
     const Hdf5Id creation = owned(H5Dget_create_plist(dataset), "its properties");
-    const std::vector<Count> chunk = chunk_shape_of(creation, job.extents.now.size());
-    if (!chunk.empty()) draft.chunking = Chunking{chunk, "none", {}};
-    return {draft, job.extents.now,
-            std::max<Count>(1, options_.block_bytes / std::max<Count>(job.width, 1))};
+    return {job.extents.now, chunk_shape_of(creation, job.extents.now.size()), job.width,
+            options_.block_bytes};
   }
 
   static Hdf5Id open_dataset(hid_t file, const std::string& path, std::size_t cache) {
@@ -348,11 +338,10 @@ class Copier {
       const Hdf5Id memory = simple_space(part.count);
       Elements values(type, memory, n * static_cast<std::size_t>(job.width));
       view_.read(from, type, part, values.data());
-      if (has_varying_parts(type)) values.own();
       if (has_references(type)) references_->translate(type, values.data(), n);
       if (options_.verify && job.plain) job.hashes.push_back(hash_of(values, n, job));
       const Hdf5Id space = owned(H5Dget_space(to), "its dataspace");
-      select(space, part.start, part.count);
+      select(space, part);
       checked(H5Dwrite(to, type, memory, space, H5P_DEFAULT, values.data()), "cannot be written");
       result_.bytes += static_cast<Count>(n) * job.width;
       if (options_.progress) options_.progress("convert", result_.bytes, all_bytes_);
@@ -407,7 +396,7 @@ class Copier {
   std::vector<std::string> direct_;
   const ReferenceTranslator* references_ = nullptr;
   Count all_bytes_ = 0;
-  Hdf5CopyResult result_;
+  ConvertResult result_;
 };
 
 /// Returns rank 0's paths on every rank.
@@ -423,9 +412,9 @@ std::vector<std::string> shared_paths(const Comm& comm, const std::vector<std::s
 
 }  // namespace
 
-Hdf5CopyResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
-                         const Hdf5CopyOptions& options) {
-  Hdf5CopyResult result;
+ConvertResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
+                        const Hdf5CopyOptions& options) {
+  ConvertResult result;
   std::vector<std::string> paths;
   by_root(comm, [&] {
     Copier copier(in, view, out, options);
@@ -433,22 +422,10 @@ Hdf5CopyResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const
     paths = copier.direct();
   });
   paths = shared_paths(comm, paths);
-  if (!paths.empty())
-    result.bytes += copy_direct(comm, in, view, out, paths, {options.verify, options.progress});
+  if (!paths.empty()) result.bytes += copy_direct(comm, in, view, out, paths, options);
   if (options.verify) result.verified += std::ssize(paths);
   by_root(comm, [&] { sync_file(out); });
   return result;
-}
-
-Hdf5CopyResult copy_hdf5(const Comm& comm, const std::string& in, const std::string& out,
-                         const Hdf5CopyOptions& options) {
-  Hdf5Id file;
-  std::unique_ptr<Hdf5View> view;
-  agree_on_error(comm, attempt_to([&] {
-                   file = open_hdf5_file(in);
-                   view = make_view(file);
-                 }));
-  return copy_hdf5(comm, file, *view, out, options);
 }
 
 ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std::string& out,
@@ -459,13 +436,14 @@ ConvertResult copy_hdf5_file(const Comm& comm, const std::string& in, const std:
   Progress progress("convert", options.quiet || !comm.is_root() ? Progress::Where::nowhere
                                                                 : Progress::Where::automatic);
   how.progress = [&](const char* step, Count done, Count all) { progress.tell(step, done, all); };
+  Hdf5Id file;
+  std::unique_ptr<Hdf5View> view;
   try {
-    const Hdf5CopyResult copied = copy_hdf5(comm, in, out, how);
-    ConvertResult result;
-    result.variables = copied.datasets;
-    result.bytes = copied.bytes;
-    result.verified = copied.verified;
-    return result;
+    agree_on_error(comm, attempt_to([&] {
+                     file = open_hdf5_file(in);
+                     view = make_view(file);
+                   }));
+    return copy_hdf5(comm, file, *view, out, how);
   } catch (const Error& error) {
     if (error.message().starts_with(printable(in))) throw;
     throw error.at(printable(in));

@@ -12,6 +12,7 @@
 #include "comm/comm.h"
 #include "hdf5/files/view.h"
 #include "method/method.h"
+#include "tools/convert/convert_file.h"
 
 namespace forebay::tools {
 
@@ -23,21 +24,12 @@ struct Hdf5CopyOptions {
   std::function<void(const char*, Count, Count)> progress;
 };
 
-struct Hdf5CopyResult {
-  Count datasets = 0, bytes = 0;
-  Count verified =
-      0;  ///< datasets read again and found equal; types of varying length are not checked
-};
-
-/// Collective. Copies `in` to `out`, which must not exist, and writes it to the device. Rank 0
-/// makes the file, and copies datasets that are chunked or have parts elsewhere. Then each rank
-/// copies a part of the contiguous datasets. Rank 0 has the results. Errors are thrown on every
-/// rank, with the path of the object; `out` is useless then.
-Hdf5CopyResult copy_hdf5(const Comm& comm, const std::string& in, const std::string& out,
-                         const Hdf5CopyOptions& options);
-
-/// The same for a file that each rank has open, with a view of it.
-Hdf5CopyResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
-                         const Hdf5CopyOptions& options);
+/// Collective. Copies `in`, which each rank has open, to `out`, which must not exist, and writes it
+/// to the device. Rank 0 makes the file, and copies datasets that are chunked or have parts
+/// elsewhere. Then each rank copies a part of the contiguous datasets. Rank 0 has the results:
+/// variables (that is, datasets), bytes, and verified, which leaves out types of varying length.
+/// Errors are thrown on every rank, with the path of the object; `out` is useless then.
+ConvertResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
+                        const Hdf5CopyOptions& options);
 
 }  // namespace forebay::tools

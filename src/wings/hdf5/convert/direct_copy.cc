@@ -3,16 +3,15 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "base/attempt.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/fill_elements.h"
 #include "base/hash.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
-#include "dataset/copying.h"
 #include "files/source.h"
 
 namespace forebay::tools {
@@ -22,11 +21,6 @@ constexpr Count least_bytes = 64 << 10;  // smaller datasets go through HDF5
 // Large enough that few boxes cut a stored block, and small enough that data stays in a core's
 // cache from reading to writing.
 constexpr Count box_bytes = 1 << 20;
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return bytes.front() == std::byte{0} &&
-         std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
-}
 
 /// Returns false if the system cannot do it. Then zeros are written.
 bool makes_hole(int fd, Offset place, Count bytes) {
@@ -43,25 +37,25 @@ struct Target {
 class DirectCopy {
  public:
   DirectCopy(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
-             const DirectCopyOptions& options)
+             const Hdf5CopyOptions& options)
       : comm_(comm), in_(in), view_(view), path_(out), options_(options) {}
 
   Count run(const std::vector<std::string>& paths) {
-    agree_on_error(
-        comm_, attempt_to([&] {
-          find(paths);
-          const Descriptor out(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
-          if (out.get() < 0) throw system_error(errno, Errc::ecantwrite, "write", path_);
-          each("convert",
-               [&](hid_t dataset, hid_t type, const Target& target, const Subarray& part) {
-                 const auto bytes = room(part.elements() * target.width);
-                 view_.read(dataset, type, part, bytes.data());
-                 const Offset place = target.place + first_element(target, part) * target.width;
-                 if (!is_zero(bytes) || !makes_hole(out.get(), place, std::ssize(bytes)))
-                   write_at(out.get(), place, bytes, path_);
-                 if (options_.verify) hashes_.push_back(hash_of(bytes));
-               });
-        }));
+    agree_on_error(comm_, attempt_to([&] {
+                     find(paths);
+                     const Descriptor out(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+                     if (out.get() < 0) throw system_error(errno, Errc::ecantwrite, "write", path_);
+                     each("convert", [&](hid_t dataset, hid_t type, const Target& target,
+                                         const Subarray& part) {
+                       const auto bytes = room(part.elements() * target.width);
+                       view_.read(dataset, type, part, bytes.data());
+                       const Offset place =
+                           target.place + flat_index(target.extents, part.start) * target.width;
+                       if (!is_zero(bytes) || !makes_hole(out.get(), place, std::ssize(bytes)))
+                         write_at(out.get(), place, bytes, path_);
+                       if (options_.verify) hashes_.push_back(hash_of(bytes));
+                     });
+                   }));
     if (options_.verify) verify();
     return all_bytes_;
   }
@@ -89,10 +83,7 @@ class DirectCopy {
   void each(const char* step, hid_t file, const Hdf5View& view, F&& f) {
     Count box = 0, done = 0;
     for (const Target& target : targets_) try {
-        Variable draft;
-        draft.type = Type::byte;
-        const Blocks blocks(draft, target.extents, std::max<Count>(1, box_bytes / target.width),
-                            true);
+        const Blocks blocks(target.extents, {}, target.width, box_bytes, true);
         Hdf5Id dataset, type;
         for (Count b = 0; b < blocks.size(); ++b, ++box) {
           if (box % comm_.size() != comm_.rank()) continue;
@@ -139,17 +130,11 @@ class DirectCopy {
     return {room_.get(), static_cast<std::size_t>(bytes)};
   }
 
-  static Offset first_element(const Target& target, const Subarray& part) {
-    Offset at = 0;
-    for (std::size_t d = 0; d < part.start.size(); ++d) at = at * target.extents[d] + part.start[d];
-    return at;
-  }
-
   const Comm& comm_;
   hid_t in_;
   const Hdf5View& view_;
   const std::string& path_;
-  const DirectCopyOptions& options_;
+  const Hdf5CopyOptions& options_;
   std::vector<Target> targets_;
   Count all_bytes_ = 0;
   std::vector<std::uint64_t> hashes_;  // of this rank's boxes, in order
@@ -182,16 +167,13 @@ bool fits_placed_chunks(hid_t creation, const Extents& extents, Count width) {
 
 void prepare_direct_copy(hid_t creation) {
   checked(H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY), "its properties");
-  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
-  H5D_fill_time_t time = H5D_FILL_TIME_IFSET;
-  checked(H5Pfill_value_defined(creation, &defined), "its fill value");
-  checked(H5Pget_fill_time(creation, &time), "its fill value");
-  if (defined == H5D_FILL_VALUE_USER_DEFINED || time == H5D_FILL_TIME_ALLOC)
+  const FillRule rule = fill_rule_of(creation);
+  if (rule.value == H5D_FILL_VALUE_USER_DEFINED || rule.time == H5D_FILL_TIME_ALLOC)
     checked(H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER), "its fill value");
 }
 
 Count copy_direct(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
-                  const std::vector<std::string>& paths, const DirectCopyOptions& options) {
+                  const std::vector<std::string>& paths, const Hdf5CopyOptions& options) {
   return DirectCopy(comm, in, view, out, options).run(paths);
 }
 

@@ -3,11 +3,11 @@
 // are no intermediate copies.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "comm/comm.h"
+#include "hdf5/convert/copy.h"
 #include "hdf5/files/view.h"
 
 namespace forebay::tools {
@@ -24,18 +24,11 @@ bool fits_placed_chunks(hid_t creation, const Extents& extents, Count width);
 /// later.
 void prepare_direct_copy(hid_t creation);
 
-struct DirectCopyOptions {
-  bool verify = false;  ///< read the values again and compare
-  /// Called with the step, bytes done by all ranks (as far as known here) and their total; may be
-  /// empty.
-  std::function<void(const char*, Count, Count)> progress;
-};
-
 /// Collective; ranks may have no share. Copies the datasets at `paths`. The output has them, with
 /// their types, shapes and space, and must be closed. Each rank has the input open. Returns the
-/// bytes of values over all ranks. Errors are those of reading and writing, and Errc::eio if
-/// verification finds other values.
+/// bytes of values over all ranks. Progress counts the bytes of all ranks, as far as known here.
+/// Errors are those of reading and writing, and Errc::eio if verification finds other values.
 Count copy_direct(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
-                  const std::vector<std::string>& paths, const DirectCopyOptions& options);
+                  const std::vector<std::string>& paths, const Hdf5CopyOptions& options);
 
 }  // namespace forebay::tools

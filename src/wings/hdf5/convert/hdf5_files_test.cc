@@ -422,8 +422,8 @@ TEST_F(Hdf5FilesTest, a_view_turns_stand_ins_into_ordinary_datasets) {
   Hdf5CopyOptions options;
   options.verify = true;
   options.block_bytes = 1000;  // many blocks
-  const Hdf5CopyResult result = copy_hdf5(Comm(), file, StandIns(), at("out.h5"), options);
-  EXPECT_EQ(result.datasets, 2);
+  const ConvertResult result = copy_hdf5(Comm(), file, StandIns(), at("out.h5"), options);
+  EXPECT_EQ(result.variables, 2);
   EXPECT_EQ(result.verified, 2);
   EXPECT_EQ(result.bytes, 2 * 3000 * 4);
   const auto source = open_source(at("out.h5"));

@@ -30,26 +30,6 @@ bool is_null(const char* at, std::size_t size) {
 
 }  // namespace
 
-bool has_varying_parts(hid_t type) {
-  if (H5Tget_class(type) == H5T_VLEN || H5Tis_variable_str(type) > 0) return true;
-  bool found = false;
-  each_part(type, [&](const Hdf5Id& part, std::size_t, std::size_t) {
-    found = found || has_varying_parts(part);
-  });
-  return found;
-}
-
-bool has_references(hid_t type) {
-  if (H5Tget_class(type) == H5T_REFERENCE) return true;
-  if (H5Tget_class(type) == H5T_VLEN)
-    return has_references(owned(H5Tget_super(type), "a list type"));
-  bool found = false;
-  each_part(type, [&](const Hdf5Id& part, std::size_t, std::size_t) {
-    found = found || has_references(part);
-  });
-  return found;
-}
-
 void ReferenceTranslator::translate(hid_t type, void* elements, std::size_t n) const {
   const std::size_t width = H5Tget_size(type);
   auto* at = static_cast<char*>(elements);

@@ -10,11 +10,6 @@
 
 namespace forebay::tools {
 
-/// Returns whether elements of a type own memory outside of themselves.
-bool has_varying_parts(hid_t type);
-/// Returns whether they contain references to objects or regions.
-bool has_references(hid_t type);
-
 /// Rewrites references read from one file so that they name the same objects in another file.
 class ReferenceTranslator {
  public:

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/text_table.h"
 #include "comm/agree.h"
+#include "comm/message_bytes.h"
 #include "dataset/copying.h"
 #include "hdf5/commands/hdf5_commands.h"
 #include "hdf5/convert/direct_copy.h"
@@ -66,7 +67,7 @@ class Hdf5Output final : public Output {
     forebay::by_root(comm_, [&] {
       dataset_.reset();
       root_.reset();
-      if (H5Fclose(std::exchange(file_, Hdf5File{}).release()) < 0) throw_hdf5(printable(path_));
+      if (H5Fclose(file_.release()) < 0) throw_hdf5(printable(path_));
       sync_file(path_);
     });
   }
@@ -88,13 +89,11 @@ class Hdf5Output final : public Output {
 
   /// Collective. Broadcasts what all ranks need to know of the file.
   void share_places() {
-    std::vector<std::int64_t> told;
+    std::vector<std::byte> told;
     agree_on_error(comm_, attempt_to([&] {
                      for (std::size_t v = 0; v < vars_.size(); ++v) {
                        const auto& chunking = vars_[v].chunking;
-                       const auto shape = chunking ? chunking->shape : std::vector<Count>();
-                       told.push_back(std::ssize(shape));
-                       told.insert(told.end(), shape.begin(), shape.end());
+                       put_list<Count>(told, chunking ? chunking->shape : std::vector<Count>());
                        places_[v].print(told);
                      }
                    }));
@@ -104,27 +103,12 @@ class Hdf5Output final : public Output {
                    }));
   }
 
-  // close() is explicit, since it writes. The destructor closes the file after an error.
-  class Hdf5File {
-   public:
-    Hdf5File() = default;
-    explicit Hdf5File(hid_t id) : id_(id) {}
-    ~Hdf5File() {
-      if (id_ >= 0) H5Fclose(id_);
-    }
-    Hdf5File(Hdf5File&& other) noexcept : id_(other.release()) {}
-    Hdf5File& operator=(Hdf5File&& other) noexcept {
-      std::swap(id_, other.id_);
-      return *this;
-    }
-    hid_t release() { return std::exchange(id_, H5I_INVALID_HID); }
-    operator hid_t() const { return id_; }
+  static void set_chunks(Variable& var, std::vector<Count> shape) {
+    var.chunking.reset();
+    if (!shape.empty()) var.chunking = Chunking{std::move(shape), "none", {}};
+  }
 
-   private:
-    hid_t id_ = H5I_INVALID_HID;
-  };
-
-  void learn(std::span<const std::int64_t> told) {
+  void learn(std::span<const std::byte> told) {
     const auto check = [](bool as_many) {
       if (!as_many)
         throw Error(Errc::enotnc, "the input was written to while ranks opened it",
@@ -132,10 +116,7 @@ class Hdf5Output final : public Output {
     };
     for (Variable var : schema_.vars) {
       check(!told.empty());
-      const auto shape = told.subspan(1, static_cast<std::size_t>(told[0]));
-      told = told.subspan(1 + shape.size());
-      var.chunking.reset();
-      if (!shape.empty()) var.chunking = Chunking{{shape.begin(), shape.end()}, "none", {}};
+      set_chunks(var, take_list<Count>(told));
       vars_.push_back(std::move(var));
       places_.push_back(PlacedValues::parse(told));
     }
@@ -146,8 +127,8 @@ class Hdf5Output final : public Output {
     const Hdf5Id creation = owned(H5Pcreate(H5P_FILE_CREATE), "file creation");
     checked(H5Pset_link_creation_order(creation, in_order), "file creation");
     checked(H5Pset_attr_creation_order(creation, in_order), "file creation");
-    file_ = Hdf5File(H5Fcreate(path_.c_str(), H5F_ACC_EXCL, creation, new_file_access()));
-    if (file_ < 0) throw_hdf5(printable(path_));
+    file_ = owned(H5Fcreate(path_.c_str(), H5F_ACC_EXCL, creation, new_file_access()),
+                  printable(path_));
     root_ = owned(H5Gopen2(file_, "/", H5P_DEFAULT), printable(path_));
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
@@ -186,16 +167,6 @@ class Hdf5Output final : public Output {
     return all;
   }
 
-  static Hdf5Id space_of(const Extents& extents) {
-    if (extents.now.empty()) return owned(H5Screate(H5S_SCALAR), "a dataspace");
-    const std::vector<hsize_t> now(extents.now.begin(), extents.now.end());
-    std::vector<hsize_t> most;
-    for (const Count n : extents.most)
-      most.push_back(n < 0 ? H5S_UNLIMITED : static_cast<hsize_t>(n));
-    return owned(H5Screate_simple(static_cast<int>(now.size()), now.data(), most.data()),
-                 "a dataspace");
-  }
-
   static Hdf5Id dataset_creation() {
     Hdf5Id creation = owned(H5Pcreate(H5P_DATASET_CREATE), "dataset creation");
     checked(H5Pset_attr_creation_order(creation, in_order), "dataset creation");
@@ -212,9 +183,10 @@ class Hdf5Output final : public Output {
       const hsize_t chunk = 1024;  // never stored, since nothing is written to it
       checked(H5Pset_chunk(creation, 1, &chunk), name);
     }
-    const Hdf5Id dataset = owned(H5Dcreate2(file_, name.c_str(), H5T_IEEE_F32BE, space_of(along),
-                                            H5P_DEFAULT, creation, H5P_DEFAULT),
-                                 "dimension " + printable(name));
+    const Hdf5Id dataset =
+        owned(H5Dcreate2(file_, name.c_str(), H5T_IEEE_F32BE, simple_space(along.now, along.most),
+                         H5P_DEFAULT, creation, H5P_DEFAULT),
+              "dimension " + printable(name));
     const std::string text = fmt::format("{}{:10}", dimension_only_text, along.now[0]);
     checked(H5DSset_scale(dataset, text.c_str()), "dimension " + printable(name));
     write_integers(dataset, "_Netcdf4Dimid", {dim}, true);
@@ -230,9 +202,8 @@ class Hdf5Output final : public Output {
       checked(H5Pset_chunk(creation, static_cast<int>(any.size()), any.data()), "a chunk shape");
       Hdf5Storage::add_filters(creation, var.chunking->codec, var.name);
     }
-    Extents whole = all;
     if (chunks.empty() && keep) chunks = copied_chunk_shape(var, 0);
-    storage_.apply(creation, var.name, whole, size_of(var.type), chunks);
+    storage_.apply(creation, var.name, all, size_of(var.type), chunks);
   }
 
   void create_variable(VarId id) {
@@ -251,9 +222,10 @@ class Hdf5Output final : public Output {
         (fits_direct_copy(creation, all, width) || fits_placed_chunks(creation, all, width));
     if (placed) prepare_direct_copy(creation);
     const std::string link = link_name(id);
-    const Hdf5Id dataset = owned(
-        H5Dcreate2(file_, link.c_str(), type, space_of(all), H5P_DEFAULT, creation, H5P_DEFAULT),
-        what);
+    const Hdf5Id dataset =
+        owned(H5Dcreate2(file_, link.c_str(), type, simple_space(all.now, all.most), H5P_DEFAULT,
+                         creation, H5P_DEFAULT),
+              what);
     if (is_scale(id)) {
       checked(H5DSset_scale(dataset, var.name.c_str()), what);
       write_integers(dataset, "_Netcdf4Dimid", {var.dimids[0]}, true);
@@ -261,9 +233,7 @@ class Hdf5Output final : public Output {
     }
     for (const Attribute& attribute : var.attributes) write_attribute(dataset, attribute);
     places_.push_back(placed ? PlacedValues(dataset, creation, all.now, fill) : PlacedValues());
-    const std::vector<Count> chunk = chunk_shape_of(creation, all.now.size());
-    var.chunking.reset();
-    if (!chunk.empty()) var.chunking = Chunking{chunk, "none", {}};
+    set_chunks(var, chunk_shape_of(creation, all.now.size()));
     vars_.push_back(std::move(var));
   }
 
@@ -299,7 +269,7 @@ class Hdf5Output final : public Output {
       opened_ = piece.var;
     }
     const Hdf5Id space = owned(H5Dget_space(dataset_), what);
-    select(space, piece.box().start, piece.box().count, piece.box().stride);
+    select(space, piece.box());
     checked(H5Dwrite(dataset_, native_type(var.type), simple_space(piece.box().count), space,
                      H5P_DEFAULT, piece.data.data()),
             what + " cannot be written");
@@ -312,7 +282,7 @@ class Hdf5Output final : public Output {
   Hdf5Storage storage_;
   bool fixed_;  // contiguous datasets and dimensions cannot grow
   bool keep_codec_, sized_;
-  Hdf5File file_;
+  Hdf5Id file_;  // close() closes it; the destructor does after an error
   Hdf5Id root_, dataset_;
   VarId opened_ = global_id;
   std::vector<VarId> scale_of_;  // by dimension; global_id: none

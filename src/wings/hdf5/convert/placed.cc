@@ -6,8 +6,11 @@
 #include <numeric>
 #include <utility>
 
+#include "array/blocks.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/fill_elements.h"
+#include "comm/message_bytes.h"
 #include "hdf5/convert/storage.h"
 
 namespace forebay::tools {
@@ -16,25 +19,6 @@ namespace {
 
 Count product(std::span<const Count> list) {
   return std::accumulate(list.begin(), list.end(), Count{1}, std::multiplies<>());
-}
-
-/// Calls f with each index of a box, relative to its start, in row-major order.
-template <typename F>
-void each_index(const std::vector<Count>& count, F&& f) {
-  if (std::find(count.begin(), count.end(), 0) != count.end()) return;
-  std::vector<Count> index(count.size(), 0);
-  for (;;) {
-    f(index);
-    std::size_t d = count.size();
-    for (; d > 0 && ++index[d - 1] == count[d - 1]; --d) index[d - 1] = 0;
-    if (d == 0) return;
-  }
-}
-
-Count place_in(const std::vector<Count>& shape, const std::vector<Count>& index) {
-  Count at = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + index[d];
-  return at;
 }
 
 std::vector<Count> grid_of(const std::vector<Count>& extents, const std::vector<Count>& chunk) {
@@ -95,7 +79,7 @@ void PlacedValues::write_rows(int fd, const std::string& path, const Subarray& b
   each_index(rows, [&](const std::vector<Count>& row) {
     std::vector<Count> index = box.start;
     for (std::size_t i = 0; i < row.size(); ++i) index[i] += row[i];
-    write_at(fd, places_[0] + place_in(extents_, index) * width(), data.subspan(taken, bytes),
+    write_at(fd, places_[0] + flat_index(extents_, index) * width(), data.subspan(taken, bytes),
              path);
     taken += bytes;
   });
@@ -123,46 +107,30 @@ void PlacedValues::write_chunks(int fd, const std::string& path, const Subarray&
       whole &= count[d] == chunk_[d];
     }
     bytes.resize(chunk_bytes);
-    if (!whole)
-      for (std::size_t at = 0; at < chunk_bytes; at += fill_.size())
-        std::memcpy(bytes.data() + at, fill_.data(), fill_.size());
+    if (!whole) fill_elements(bytes, fill_);
     const auto row = static_cast<std::size_t>(count.back() * width());
     const std::vector<Count> rows(count.begin(), count.end() - 1);
     each_index(rows, [&](std::vector<Count> at) {
       at.push_back(0);
-      const auto to = static_cast<std::size_t>(place_in(chunk_, at) * width());
+      const auto to = static_cast<std::size_t>(flat_index(chunk_, at) * width());
       for (std::size_t d = 0; d < at.size(); ++d) at[d] += first[d];
-      const auto from = static_cast<std::size_t>(place_in(box.count, at) * width());
+      const auto from = static_cast<std::size_t>(flat_index(box.count, at) * width());
       std::memcpy(bytes.data() + to, data.data() + from, row);
     });
-    write_at(fd, places_[static_cast<std::size_t>(place_in(grid, in_grid))], bytes, path);
+    write_at(fd, places_[static_cast<std::size_t>(flat_index(grid, in_grid))], bytes, path);
   });
 }
 
-void PlacedValues::print(std::vector<std::int64_t>& into) const {
-  into.insert(into.end(), {std::ssize(places_), std::ssize(extents_), std::ssize(chunk_), width()});
-  into.insert(into.end(), places_.begin(), places_.end());
-  into.insert(into.end(), extents_.begin(), extents_.end());
-  into.insert(into.end(), chunk_.begin(), chunk_.end());
-  for (const std::byte b : fill_) into.push_back(std::to_integer<std::int64_t>(b));
+void PlacedValues::print(std::vector<std::byte>& into) const {
+  for (const auto* list : {&places_, &extents_, &chunk_}) put_list(into, std::span(*list));
+  put_list(into, std::span(fill_));
 }
 
-PlacedValues PlacedValues::parse(std::span<const std::int64_t>& from) {
-  const auto take = [&](std::int64_t n) {
-    const auto taken = from.first(static_cast<std::size_t>(n));
-    from = from.subspan(taken.size());
-    return taken;
-  };
-  const auto sizes = take(4);
+PlacedValues PlacedValues::parse(std::span<const std::byte>& from) {
   PlacedValues values;
-  const auto list = [&](std::int64_t n) {
-    const auto taken = take(n);
-    return std::vector<std::int64_t>(taken.begin(), taken.end());
-  };
-  values.places_ = list(sizes[0]);
-  values.extents_ = list(sizes[1]);
-  values.chunk_ = list(sizes[2]);
-  for (const std::int64_t b : take(sizes[3])) values.fill_.push_back(static_cast<std::byte>(b));
+  for (auto* list : {&values.places_, &values.extents_, &values.chunk_})
+    *list = take_list<Count>(from);
+  values.fill_ = take_list<std::byte>(from);
   return values;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,9 +29,9 @@ class PlacedValues {
   void write(int fd, const std::string& path, const Subarray& box,
              std::span<const std::byte> data) const;
 
-  // Converts to and from numbers, to tell other ranks.
-  void print(std::vector<std::int64_t>& into) const;
-  static PlacedValues parse(std::span<const std::int64_t>& from);
+  // Converts to and from bytes, to tell other ranks.
+  void print(std::vector<std::byte>& into) const;
+  static PlacedValues parse(std::span<const std::byte>& from);
 
  private:
   void write_rows(int fd, const std::string& path, const Subarray& box,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/text_table.h"
 #include "base/words.h"
@@ -20,10 +21,6 @@ constexpr Count most_chunk_bytes = Count{1} << 30;  // HDF5 allows less than 4 G
 void set_chunk(hid_t creation, const std::vector<Count>& shape) {
   const std::vector<hsize_t> chunk(shape.begin(), shape.end());
   checked(H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data()), "a chunk shape");
-}
-
-void remove_filters(hid_t creation) {
-  checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
 }
 
 // Returns a type with the size of elements, or of one byte, since shapes are chosen by size.
@@ -74,7 +71,7 @@ Hdf5Storage::Hdf5Storage(const Method& method)
 void Hdf5Storage::apply(hid_t creation, const std::string& name, const Extents& extents,
                         Count width, const std::vector<Count>& chunks) const {
   if (extents.now.empty()) {
-    remove_filters(creation);
+    checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
     if (H5Pget_layout(creation) == H5D_CHUNKED)
       checked(H5Pset_layout(creation, H5D_CONTIGUOUS), "a layout");
     return;
@@ -86,7 +83,8 @@ void Hdf5Storage::apply(hid_t creation, const std::string& name, const Extents& 
   const bool chunked = grows || coded || (layout_given_ && !plain) ||
                        (!plain && H5Pget_layout(creation) == H5D_CHUNKED);
   const std::vector<Count> present = chunk_shape_of(creation, extents.now.size());
-  if (codec_given_ || plain || !chunked) remove_filters(creation);
+  if (codec_given_ || plain || !chunked)
+    checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
   if (chunked) {
     set_chunk(creation, chunk_shape(extents, width, chunks.empty() ? present : chunks));
   } else if (plain || H5Pget_layout(creation) == H5D_CHUNKED) {
@@ -132,13 +130,6 @@ std::vector<Count> Hdf5Storage::chunk_shape(const Extents& extents, Count width,
   return shape;
 }
 
-std::vector<Count> chunk_shape_of(hid_t creation, std::size_t rank) {
-  if (rank == 0 || H5Pget_layout(creation) != H5D_CHUNKED) return {};
-  std::vector<hsize_t> shape(rank);
-  checked(H5Pget_chunk(creation, static_cast<int>(rank), shape.data()), "a chunk shape");
-  return {shape.begin(), shape.end()};
-}
-
 Hdf5Id new_file_access() {
   Hdf5Id access = owned(H5Pcreate(H5P_FILE_ACCESS), "file access");
 #if H5_VERSION_GE(1, 10, 2)
@@ -148,11 +139,9 @@ Hdf5Id new_file_access() {
 }
 
 void sync_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool failed = fd < 0 || ::fsync(fd) != 0;
-  const int reason = errno;
-  if (fd >= 0) ::close(fd);
-  if (failed) throw system_error(reason, Errc::ecantwrite, "write", path);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || ::fsync(file.get()) != 0)
+    throw system_error(errno, Errc::ecantwrite, "write", path);
 }
 
 }  // namespace forebay::tools

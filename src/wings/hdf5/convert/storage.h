@@ -38,9 +38,6 @@ class Hdf5Storage {
   Count chunk_bytes_ = 0;  // 0: not given
 };
 
-/// Returns the chunk shape of creation properties; empty if there are no chunks.
-std::vector<Count> chunk_shape_of(hid_t creation, std::size_t rank);
-
 /// Returns file access properties for a new file, in the format of HDF5 1.8, which all readers
 /// know.
 Hdf5Id new_file_access();

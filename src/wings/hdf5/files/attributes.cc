@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "array/convert.h"
-#include "base/error.h"
 #include "base/text_table.h"
 
 namespace forebay {
@@ -29,13 +28,14 @@ std::string shown_name(const std::string& stored) {
 }
 
 struct Opened {
+  std::string what;  // for messages
   Hdf5Id attribute, type, space;
   Count elements = 0;
 };
 
 Opened open_attribute(hid_t object, const std::string& name) {
-  const std::string what = "attribute " + printable(name);
   Opened opened;
+  const std::string& what = opened.what = "attribute " + printable(name);
   opened.attribute = owned(H5Aopen(object, name.c_str(), H5P_DEFAULT), what);
   opened.type = owned(H5Aget_type(opened.attribute), what);
   opened.space = owned(H5Aget_space(opened.attribute), what);
@@ -50,35 +50,19 @@ void put_text(Attribute& attribute, const std::string& text) {
   if (!text.empty()) std::memcpy(attribute.value.data(), text.data(), text.size());
 }
 
-std::string read_text(const Opened& from, const std::string& name) {
-  const std::string what = "attribute " + printable(name);
+std::string read_text(const Opened& from) {
   if (from.elements == 0) return {};
   if (H5Tis_variable_str(from.type) > 0) {
     char* text = nullptr;
-    checked(H5Aread(from.attribute, from.type, &text), what);
+    checked(H5Aread(from.attribute, from.type, &text), from.what);
     std::string copy = text == nullptr ? "" : text;
     H5Dvlen_reclaim(from.type, from.space, H5P_DEFAULT, &text);
     return copy;
   }
   std::string text(H5Tget_size(from.type), '\0');
-  checked(H5Aread(from.attribute, from.type, text.data()), what);
+  checked(H5Aread(from.attribute, from.type, text.data()), from.what);
   if (H5Tget_strpad(from.type) == H5T_STR_SPACEPAD) text.erase(text.find_last_not_of(' ') + 1);
   return text;
-}
-
-// Writes a string attribute. An empty text becomes a null dataspace.
-void write_string(hid_t object, const std::string& name, const std::string& text) {
-  const std::string what = "attribute " + printable(name);
-  const Hdf5Id type = owned(H5Tcopy(H5T_C_S1), what);
-  checked(H5Tset_size(type, std::max<std::size_t>(text.size(), 1)), what);
-  checked(H5Tset_strpad(type, H5T_STR_NULLTERM), what);
-  const bool ascii = std::all_of(text.begin(), text.end(),
-                                 [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  checked(H5Tset_cset(type, ascii ? H5T_CSET_ASCII : H5T_CSET_UTF8), what);
-  const Hdf5Id space = owned(H5Screate(text.empty() ? H5S_NULL : H5S_SCALAR), what);
-  const Hdf5Id attribute =
-      owned(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), what);
-  if (!text.empty()) checked(H5Awrite(attribute, type, text.data()), what);
 }
 
 void write_values(hid_t object, const std::string& name, Type type, Count count, bool scalar,
@@ -98,7 +82,7 @@ bool text_attribute_begins(hid_t object, const char* name, std::string_view begi
   const Opened opened = open_attribute(object, name);
   if (H5Tget_class(opened.type) != H5T_STRING || opened.elements != 1) return false;
   if (H5Tget_size(opened.type) > 4096) return false;
-  return read_text(opened, name).starts_with(begin);
+  return read_text(opened).starts_with(begin);
 }
 
 }  // namespace
@@ -118,7 +102,7 @@ ReadAttribute read_attribute(hid_t object, const std::string& name) {
       read.refused = "a list of strings";
       read.string_list = true;
     } else {
-      put_text(read.attribute, read_text(opened, name));
+      put_text(read.attribute, read_text(opened));
     }
     return read;
   }
@@ -131,10 +115,7 @@ ReadAttribute read_attribute(hid_t object, const std::string& name) {
   read.attribute.count = opened.elements;
   const auto size = static_cast<std::size_t>(opened.elements * size_of(element.type));
   std::vector<std::byte> native(size);
-  if (size > 0) {
-    checked(H5Aread(opened.attribute, element.memory, native.data()),
-            "attribute " + printable(name));
-  }
+  if (size > 0) checked(H5Aread(opened.attribute, element.memory, native.data()), opened.what);
   read.attribute.value.resize(size);
   to_external(element.type, read.attribute.value.data(), element.type, native.data(),
               opened.elements, nullptr);
@@ -143,21 +124,20 @@ ReadAttribute read_attribute(hid_t object, const std::string& name) {
 
 std::vector<std::string> read_string_list(hid_t object, const std::string& name) {
   const Opened opened = open_attribute(object, name);
-  const std::string what = "attribute " + printable(name);
   const Hdf5Id memory = string_memory_type(opened.type);
   const auto n = static_cast<std::size_t>(opened.elements);
   std::vector<std::string> values;
   values.reserve(n);
   if (H5Tis_variable_str(opened.type) > 0) {
     std::vector<char*> texts(n, nullptr);
-    checked(H5Aread(opened.attribute, memory, texts.data()), what);
+    checked(H5Aread(opened.attribute, memory, texts.data()), opened.what);
     for (const char* text : texts) values.emplace_back(text == nullptr ? "" : text);
     H5Dvlen_reclaim(memory, opened.space, H5P_DEFAULT, texts.data());
     return values;
   }
   const std::size_t width = H5Tget_size(opened.type);
   std::string all(n * width, '\0');
-  checked(H5Aread(opened.attribute, memory, all.data()), what);
+  checked(H5Aread(opened.attribute, memory, all.data()), opened.what);
   for (std::size_t i = 0; i < n; ++i) {
     const std::string_view one = std::string_view(all).substr(i * width, width);
     values.emplace_back(one.substr(0, one.find_last_not_of('\0') + 1));
@@ -165,22 +145,33 @@ std::vector<std::string> read_string_list(hid_t object, const std::string& name)
   return values;
 }
 
+void write_text_attribute(hid_t object, const std::string& name, const std::string& text) {
+  const std::string what = "attribute " + printable(name);
+  const Hdf5Id type = owned(H5Tcopy(H5T_C_S1), what);
+  checked(H5Tset_size(type, std::max<std::size_t>(text.size(), 1)), what);
+  checked(H5Tset_strpad(type, H5T_STR_NULLTERM), what);
+  const bool ascii = std::all_of(text.begin(), text.end(),
+                                 [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  checked(H5Tset_cset(type, ascii ? H5T_CSET_ASCII : H5T_CSET_UTF8), what);
+  const Hdf5Id space = owned(H5Screate(text.empty() ? H5S_NULL : H5S_SCALAR), what);
+  const Hdf5Id attribute =
+      owned(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), what);
+  if (!text.empty()) checked(H5Awrite(attribute, type, text.data()), what);
+}
+
 void write_attribute(hid_t object, const Attribute& attribute) {
   const std::string name = stored_name(attribute.name);
   if (attribute.type == Type::chr) {
     // The whole value: text_of() would drop NULs at its end.
-    write_string(object, name,
-                 {reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size()});
+    write_text_attribute(
+        object, name,
+        {reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size()});
     return;
   }
   std::vector<std::byte> native(attribute.value.size());
   from_external(attribute.type, attribute.value.data(), attribute.type, native.data(),
                 attribute.count, nullptr);
   write_values(object, name, attribute.type, attribute.count, false, native.data());
-}
-
-void write_text_attribute(hid_t object, const std::string& name, const std::string& text) {
-  write_string(object, name, text);
 }
 
 void write_integers(hid_t object, const std::string& name, const std::vector<int>& values,
@@ -193,10 +184,8 @@ std::vector<int> integer_attribute_list(hid_t object, const std::string& name) {
   const Opened opened = open_attribute(object, name);
   if (H5Tget_class(opened.type) != H5T_INTEGER || opened.elements > H5S_MAX_RANK) return {};
   std::vector<int> values(static_cast<std::size_t>(opened.elements));
-  if (!values.empty()) {
-    checked(H5Aread(opened.attribute, H5T_NATIVE_INT, values.data()),
-            "attribute " + printable(name));
-  }
+  if (!values.empty())
+    checked(H5Aread(opened.attribute, H5T_NATIVE_INT, values.data()), opened.what);
   return values;
 }
 

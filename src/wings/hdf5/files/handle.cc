@@ -14,19 +14,6 @@
 namespace forebay {
 namespace {
 
-herr_t keep_innermost(unsigned n, const H5E_error2_t* error, void* text) {
-  if (n == 0 && error->desc != nullptr) *static_cast<std::string*>(text) = error->desc;
-  return 0;
-}
-
-// Returns HDF5's message with the system's: "unable to open file: name = 'x', errno = 13, ..."
-std::string hdf5_message() {
-  std::string text;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &text);
-  H5Eclear2(H5E_DEFAULT);
-  return text;
-}
-
 ElementType refused(std::string why) {
   ElementType element;
   element.refused = std::move(why);
@@ -80,7 +67,9 @@ void start_hdf5() {
 // Throws "what: HDF5's innermost message", with Errc::enomem or eaccess if they fit.
 void throw_hdf5(std::string_view failed) {
   const std::string what(failed);
-  const std::string message = hdf5_message();
+  // It has the system's message: "unable to open file: name = 'x', errno = 13, ..."
+  const std::string message = innermost_error();
+  H5Eclear2(H5E_DEFAULT);
   constexpr std::string_view mark = "errno = ";
   if (const std::size_t at = message.find(mark); at != std::string::npos) {
     const int reason = std::atoi(message.c_str() + at + mark.size());
@@ -108,11 +97,8 @@ Hdf5Id open_hdf5_file(const std::string& path) {
 }
 
 std::string path_of(hid_t file) {
-  const auto length = checked(H5Fget_name(file, nullptr, 0), "the name of a file");
-  std::string path(static_cast<std::size_t>(length) + 1, '\0');
-  checked(H5Fget_name(file, path.data(), path.size()), "the name of a file");
-  path.pop_back();
-  return path;
+  return hdf5_text([&](char* to, std::size_t size) { return H5Fget_name(file, to, size); },
+                   "the name of a file");
 }
 
 ElementType element_type(hid_t file_type) {
@@ -171,43 +157,6 @@ Hdf5Id native_type(Type type) {
                       H5T_NATIVE_INT32,  H5T_NATIVE_FLOAT,  H5T_NATIVE_DOUBLE, H5T_NATIVE_UCHAR,
                       H5T_NATIVE_UINT16, H5T_NATIVE_UINT32, H5T_NATIVE_INT64,  H5T_NATIVE_UINT64};
   return owned(H5Tcopy(of[static_cast<std::size_t>(type)]), "a type");
-}
-
-Extents extents_of(hid_t space) {
-  Extents extents;
-  extents.null = H5Sget_simple_extent_type(space) == H5S_NULL;
-  const int n = H5Sget_simple_extent_ndims(space);
-  if (extents.null || n <= 0) return extents;
-  std::vector<hsize_t> now(static_cast<std::size_t>(n)), most(now.size());
-  checked(H5Sget_simple_extent_dims(space, now.data(), most.data()), "a dataspace");
-  for (std::size_t d = 0; d < now.size(); ++d) {
-    if (static_cast<Count>(now[d]) < 0)
-      throw Error(Errc::evarsize, "a dimension is longer than 63 bits can tell");
-    extents.now.push_back(static_cast<Count>(now[d]));
-    extents.most.push_back(most[d] == H5S_UNLIMITED ? -1 : static_cast<Count>(most[d]));
-  }
-  return extents;
-}
-
-Hdf5Id simple_space(const std::vector<Count>& extents) {
-  if (extents.empty()) return owned(H5Screate(H5S_SCALAR), "a dataspace");
-  const std::vector<hsize_t> n(extents.begin(), extents.end());
-  return owned(H5Screate_simple(static_cast<int>(n.size()), n.data(), nullptr), "a dataspace");
-}
-
-void select(hid_t space, const std::vector<Count>& start, const std::vector<Count>& count,
-            const std::vector<Count>& stride) {
-  if (start.empty()) return;
-  const std::vector<hsize_t> first(start.begin(), start.end()), n(count.begin(), count.end()),
-      step(stride.begin(), stride.end());
-  for (const hsize_t c : n) {
-    if (c != 0) continue;
-    checked(H5Sselect_none(space), "a selection");
-    return;
-  }
-  checked(H5Sselect_hyperslab(space, H5S_SELECT_SET, first.data(),
-                              step.empty() ? nullptr : step.data(), n.data(), nullptr),
-          "a selection");
 }
 
 std::vector<Hdf5Link> links_of(hid_t group) {

@@ -11,6 +11,7 @@
 #include "array/type.h"
 #include "base/types.h"
 #include "hdf5/shared/id.h"
+#include "hdf5/shared/properties.h"
 
 namespace forebay {
 
@@ -45,20 +46,6 @@ Hdf5Id string_memory_type(hid_t file_type);
 Hdf5Id stored_type(Type type);
 /// Returns the memory type for the same elements.
 Hdf5Id native_type(Type type);
-
-/// Extents of a dataspace; empty for a scalar and for a null dataspace (which sets `null`).
-struct Extents {
-  std::vector<Count> now, most;  ///< most: -1 means unlimited
-  bool null = false;
-};
-Extents extents_of(hid_t space);
-
-/// Makes a dataspace of these extents; a scalar one if there are none.
-Hdf5Id simple_space(const std::vector<Count>& extents);
-
-/// Selects a hyperslab; `stride` may be empty.
-void select(hid_t space, const std::vector<Count>& start, const std::vector<Count>& count,
-            const std::vector<Count>& stride = {});
 
 /// A link of a group. Links and attributes come in the order of creation if the file tracks it,
 /// else by name.

@@ -6,32 +6,16 @@
 namespace forebay {
 namespace {
 
-// Passes a chunk on as HDF5 reports it. `offset` is that of its first element.
-class ChunkVisit {
- public:
-  ChunkVisit(const std::vector<Count>& shape, const std::function<void(const ChunkPlace&)>& visit)
-      : shape_(shape), visit_(visit), at_(shape.size()) {}
-
-  void operator()(const hsize_t* offset, unsigned skipped, haddr_t place, hsize_t bytes) {
-    if (bytes == 0) return;
-    for (std::size_t d = 0; d < at_.size(); ++d) at_[d] = static_cast<Count>(offset[d]) / shape_[d];
-    std::optional<Offset> known;
-    if (place != HADDR_UNDEF) known = static_cast<Offset>(place);
-    visit_({at_, static_cast<Count>(bytes), known, skipped == 0});
-  }
-
- private:
-  const std::vector<Count>& shape_;
-  const std::function<void(const ChunkPlace&)>& visit_;
-  std::vector<Count> at_;
-};
+// Is called with a chunk as HDF5 reports it. `offset` is that of its first element.
+using OnChunk =
+    std::function<void(const hsize_t* offset, unsigned skipped, haddr_t place, hsize_t bytes)>;
 
 #if H5_VERSION_GE(1, 14, 0)
 
-void each_place(hid_t dataset, ChunkVisit& visit) {
+void each_place(hid_t dataset, OnChunk& visit) {
   const auto call = [](const hsize_t* offset, unsigned skipped, haddr_t place, hsize_t bytes,
                        void* data) {
-    (*static_cast<ChunkVisit*>(data))(offset, skipped, place, bytes);
+    (*static_cast<OnChunk*>(data))(offset, skipped, place, bytes);
     return 0;
   };
   checked(H5Dchunk_iter(dataset, H5P_DEFAULT, call, &visit), "its chunks");
@@ -49,7 +33,7 @@ hsize_t count_chunks(hid_t dataset, hid_t space) {
   return chunks;
 }
 
-void each_place(hid_t dataset, ChunkVisit& visit) {
+void each_place(hid_t dataset, OnChunk& visit) {
   const Hdf5Id space = owned(H5Dget_space(dataset), "its dataspace");
   const hsize_t chunks = count_chunks(dataset, space);
   hsize_t offset[H5S_MAX_RANK] = {};
@@ -70,7 +54,7 @@ bool places_are_quick(hid_t dataset) {
 #endif
 
 void each_size(hid_t dataset, const std::vector<Count>& shape, const std::vector<Count>& extents,
-               ChunkVisit& visit) {
+               OnChunk& visit) {
   std::vector<hsize_t> offset(shape.size(), 0);
   for (bool more = true; more;) {
     hsize_t bytes = 0;
@@ -90,8 +74,15 @@ void each_size(hid_t dataset, const std::vector<Count>& shape, const std::vector
 void each_chunk_of(hid_t dataset, const std::vector<Count>& shape,
                    const std::vector<Count>& extents,
                    const std::function<void(const ChunkPlace&)>& visit) {
-  ChunkVisit each(shape, visit);
   if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return;
+  std::vector<Count> at(shape.size());
+  OnChunk each = [&](const hsize_t* offset, unsigned skipped, haddr_t place, hsize_t bytes) {
+    if (bytes == 0) return;
+    for (std::size_t d = 0; d < at.size(); ++d) at[d] = static_cast<Count>(offset[d]) / shape[d];
+    std::optional<Offset> known;
+    if (place != HADDR_UNDEF) known = static_cast<Offset>(place);
+    visit({at, static_cast<Count>(bytes), known, skipped == 0});
+  };
   if (places_are_quick(dataset)) {
     each_place(dataset, each);
   } else {

@@ -45,34 +45,25 @@ struct Draft {
 // -- filters --------------------------------------------------------------------------------------
 
 std::string filter_name(H5Z_filter_t filter, unsigned level) {
-  switch (filter) {
-    case H5Z_FILTER_DEFLATE:
-      return "deflate:" + std::to_string(level);
-    case H5Z_FILTER_SHUFFLE:
-      return "shuffle";
-    case H5Z_FILTER_FLETCHER32:
-      return "fletcher32";
-    case H5Z_FILTER_SZIP:
-      return "szip";
-    case H5Z_FILTER_NBIT:
-      return "nbit";
-    case H5Z_FILTER_SCALEOFFSET:
-      return "scaleoffset";
-    default:
-      return "filter-" + std::to_string(filter);
-  }
+  constexpr std::pair<H5Z_filter_t, const char*> names[] = {
+      {H5Z_FILTER_SHUFFLE, "shuffle"},
+      {H5Z_FILTER_FLETCHER32, "fletcher32"},
+      {H5Z_FILTER_SZIP, "szip"},
+      {H5Z_FILTER_NBIT, "nbit"},
+      {H5Z_FILTER_SCALEOFFSET, "scaleoffset"}};
+  if (filter == H5Z_FILTER_DEFLATE) return "deflate:" + std::to_string(level);
+  for (const auto& [known, name] : names)
+    if (known == filter) return name;
+  return "filter-" + std::to_string(filter);
 }
 
 // Reads chunk shape and filters. Filters that Forebay has as codecs are kept as such, for outputs
 // with the input's codec.
 void read_storage(hid_t creation, Draft& draft) {
   draft.place.filters = "none";
-  if (H5Pget_layout(creation) != H5D_CHUNKED) return;
-  std::vector<hsize_t> shape(draft.place.extents.size());
-  if (shape.empty()) return;
-  checked(H5Pget_chunk(creation, static_cast<int>(shape.size()), shape.data()), "a chunk shape");
   Chunking chunking;
-  chunking.shape.assign(shape.begin(), shape.end());
+  chunking.shape = chunk_shape_of(creation, draft.place.extents.size());
+  if (chunking.shape.empty()) return;
   std::string all, codec;
   const int filters = std::max(0, H5Pget_nfilters(creation));
   for (int i = 0; i < filters; ++i) {
@@ -243,16 +234,11 @@ class ContentsReader {
     draft.place.extents = extents.now;
     draft.most = extents.most;
     if (!extents.now.empty() && is_scale(dataset)) {
-      Dim dim;
-      dim.group = group;
-      dim.name = name;
-      dim.length = extents.now[0];
-      dim.unlimited = extents.most[0] < 0;
-      dim.number = integer_attribute(dataset, "_Netcdf4Dimid").value_or(-1);
-      contents_.netcdf = contents_.netcdf || dim.number >= 0;
+      const int number = integer_attribute(dataset, "_Netcdf4Dimid").value_or(-1);
+      contents_.netcdf = contents_.netcdf || number >= 0;
       draft.own = dims_.size();
       scale_of_.emplace(address, dims_.size());
-      dims_.push_back(std::move(dim));
+      dims_.push_back({group, name, extents.now[0], extents.most[0] < 0, number});
       if (is_dimension_only(dataset)) return;
     }
     if (!keeps(group)) return;
@@ -332,12 +318,8 @@ class ContentsReader {
       if (dim.group == draft.group && dim.length == length && dim.unlimited == unlimited && !taken)
         return i;
     }
-    Dim dim;
-    dim.group = draft.group;
-    dim.name = "phony_dim_" + std::to_string(dims_.size());
-    dim.length = length;
-    dim.unlimited = unlimited;
-    dims_.push_back(std::move(dim));
+    const std::string name = "phony_dim_" + std::to_string(dims_.size());
+    dims_.push_back({draft.group, name, length, unlimited});
     return dims_.size() - 1;
   }
 

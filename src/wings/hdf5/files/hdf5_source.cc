@@ -1,7 +1,5 @@
 #include "hdf5/files/hdf5_source.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "array/convert.h"
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/fill_elements.h"
 #include "base/text_table.h"
 #include "files/open_source.h"
 #include "hdf5/files/hdf5_chunks.h"
@@ -138,15 +137,7 @@ class Hdf5Source final : public Source {
 
   void check(VarId id, const Subarray& selection) const {
     const std::vector<Count> lengths = shape(id);
-    bool inside = selection.start.size() == lengths.size();
-    for (std::size_t d = 0; inside && d < lengths.size(); ++d) {
-      const Count step = selection.stride.empty() ? 1 : selection.stride[d];
-      const Count n = selection.count[d], first = selection.start[d];
-      inside = first >= 0 && n >= 0 && step >= 1 && first <= lengths[d];
-      if (inside && n > 0)
-        inside = first < lengths[d] && (n - 1) <= (lengths[d] - 1 - first) / step;
-    }
-    if (!inside)
+    if (selection.start.size() != lengths.size() || fault_of(selection, lengths))
       throw Error(Errc::eedge, printable(path_) + ": a selection lies outside of variable " +
                                    printable(contents_.schema.vars[index(id)].name));
   }
@@ -184,9 +175,8 @@ class Hdf5Source final : public Source {
     const std::vector<std::byte> external = external_fill(var);
     std::vector<std::byte> value(external.size());
     from_external(var.type, external.data(), var.type, value.data(), 1, nullptr);
-    auto* at = static_cast<std::byte*>(out);
-    for (Count i = 0; i < selection.elements(); ++i, at += value.size())
-      std::memcpy(at, value.data(), value.size());
+    const auto bytes = static_cast<std::size_t>(selection.elements()) * value.size();
+    fill_elements({static_cast<std::byte*>(out), bytes}, value);
   }
 
   // Copies the rows of `part`, shaped like `there`, into a box shaped like `all`.
@@ -195,16 +185,12 @@ class Hdf5Source final : public Source {
     if (part.empty()) return;
     const std::size_t n = there.count.size();
     const std::size_t row = static_cast<std::size_t>(there.count[n - 1]) * width;
-    std::vector<Count> at(n, 0);
-    for (std::size_t from = 0; from < part.size(); from += row) {
-      Count to = 0;
-      for (std::size_t d = 0; d < n; ++d) to = to * all.count[d] + at[d];
-      std::memcpy(out + static_cast<std::size_t>(to) * width, part.data() + from, row);
-      for (std::size_t d = n - 1; d-- > 0;) {
-        if (++at[d] < there.count[d]) break;
-        at[d] = 0;
-      }
-    }
+    std::size_t from = 0;
+    each_index({there.count.begin(), there.count.end() - 1}, [&](const std::vector<Count>& at) {
+      const auto to = static_cast<std::size_t>(flat_index(all.count, at) * all.count[n - 1]);
+      std::memcpy(out + to * width, part.data() + from, row);
+      from += row;
+    });
   }
 
   std::string path_;
@@ -258,8 +244,8 @@ class Checker {
     const Hdf5Id type = view_->type(dataset);
     const Hdf5Id memory = owned(H5Tget_native_type(type, H5T_DIR_DEFAULT), "its type");
     const bool varying = H5Tdetect_class(memory, H5T_VLEN) > 0 || H5Tis_variable_str(memory) > 0;
-    const Blocks blocks(draft_variable(dataset, extents), extents,
-                        block_bytes / std::max<Count>(1, static_cast<Count>(H5Tget_size(memory))));
+    const Blocks blocks(extents, chunk_shape_of(view_->creation(dataset), extents.size()),
+                        static_cast<Count>(H5Tget_size(memory)), block_bytes);
     std::vector<std::byte> values;
     for (Count b = 0; b < blocks.size(); ++b) {
       const Subarray part = blocks[b];
@@ -270,18 +256,6 @@ class Checker {
       const Hdf5Id space = simple_space(part.count);
       H5Dvlen_reclaim(memory, space, H5P_DEFAULT, values.data());
     }
-  }
-
-  // Has only what Blocks needs: one byte per element, and the chunks.
-  Variable draft_variable(hid_t dataset, const std::vector<Count>& extents) const {
-    Variable var;
-    var.type = Type::byte;
-    const Hdf5Id creation = view_->creation(dataset);
-    std::vector<hsize_t> chunk(extents.size());
-    if (chunk.empty() || H5Pget_layout(creation) != H5D_CHUNKED) return var;
-    checked(H5Pget_chunk(creation, static_cast<int>(chunk.size()), chunk.data()), "its chunks");
-    var.chunking = Chunking{{chunk.begin(), chunk.end()}, "none", {}};
-    return var;
   }
 
   std::unique_ptr<Hdf5View> view_;

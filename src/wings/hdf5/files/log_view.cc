@@ -5,7 +5,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "hdf5/shared/filters.h"
+#include "base/fill_elements.h"
 
 namespace forebay {
 namespace {
@@ -41,18 +41,6 @@ bool link_exists(hid_t group, const std::string& name) {
   return checked(H5Lexists(group, name.c_str(), H5P_DEFAULT), name) > 0;
 }
 
-// Block numbers have no gaps, so the first missing one is found by bisection.
-std::uint64_t count_blocks(hid_t group) {
-  const auto exists = [&](std::uint64_t n) {
-    return link_exists(group, logged::store_metadata + std::to_string(n));
-  };
-  std::uint64_t have = 0, step = 1;
-  while (exists(have + step - 1)) have += step, step *= 2;
-  for (; step > 0; step /= 2)
-    if (exists(have + step - 1)) have += step;
-  return have;
-}
-
 // HDF5 decodes without a length. Zeros after the bytes end the decoding of a damaged attribute.
 Hdf5Id decoded_properties(const std::vector<std::byte>& bytes) {
   constexpr std::size_t margin = 64 << 10;
@@ -62,10 +50,6 @@ Hdf5Id decoded_properties(const std::vector<std::byte>& bytes) {
   if (H5Pisa_class(creation, H5P_DATASET_CREATE) <= 0)
     damaged_log("creation properties of a dataset");
   return creation;
-}
-
-bool all_zero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
 }  // namespace
@@ -79,7 +63,7 @@ Hdf5Log open_hdf5_log(hid_t file, bool every_block) {
   LoggedFileOptions options;
   options.path = path_of(file);
   options.session = stored.session;
-  options.memory_limit = log_memory;
+  options.method.log_memory = log_memory;
   Hdf5Log log;
   log.file = std::make_unique<LoggedFile>(Comm(), options, nullptr);
   if (stored.index > 0) {
@@ -90,7 +74,9 @@ Hdf5Log open_hdf5_log(hid_t file, bool every_block) {
     });
     if (failed) log.index_damage = failed->message();
   }
-  const std::uint64_t blocks = count_blocks(group);
+  const std::uint64_t blocks = logged::count_blocks([&](std::uint64_t n) {
+    return link_exists(group, logged::store_metadata + std::to_string(n));
+  });
   const std::uint64_t known = log.file->reader().directory().blocks;
   if (blocks < known) damaged_log("a block of metadata that the index names is missing");
   for (std::uint64_t n = 0; n < blocks; ++n) {
@@ -101,23 +87,7 @@ Hdf5Log open_hdf5_log(hid_t file, bool every_block) {
   return log;
 }
 
-/// A dataset in the log, from the attribute of the scalar that stands for it.
-struct Hdf5LogView::Dataset {
-  logged::StoredDataset stored;
-  Hdf5Id type, creation;
-  std::size_t width = 0;
-  bool zero_fill = true, default_fill = true;
-  std::vector<std::byte> fill;  // one element
-  logged::Unfilter unfilter;    // empty if there are no filters
-
-  logged::DatasetShape shape() const {
-    return {stored.id, static_cast<std::uint32_t>(stored.extents.size()), static_cast<Count>(width),
-            fill, unfilter ? &unfilter : nullptr};
-  }
-};
-
 Hdf5LogView::Hdf5LogView(hid_t file) : log_(open_hdf5_log(file, false)) {}
-Hdf5LogView::~Hdf5LogView() = default;
 
 bool Hdf5LogView::hides_link(const std::string& path, const std::string& link) const {
   return path == "/" && link.starts_with(logged::store_prefix);
@@ -127,31 +97,16 @@ bool Hdf5LogView::hides_attribute(hid_t, const std::string& attribute) const {
   return attribute.starts_with(logged::store_prefix);
 }
 
-const Hdf5LogView::Dataset* Hdf5LogView::find(hid_t dataset) const {
+DatasetState* Hdf5LogView::find(hid_t dataset) const {
   const auto [at, fresh] = datasets_.try_emplace(object_of(dataset).address);
   if (!fresh) return at->second.get();
   try {
-    if (checked(H5Aexists(dataset, logged::store_dataset_attribute), "its attributes") == 0)
-      return nullptr;
-    auto found = std::make_unique<Dataset>();
-    found->stored =
-        logged::parse_stored_dataset(attribute_bytes(dataset, logged::store_dataset_attribute));
-    found->type = Hdf5View::type(dataset);
-    found->width = H5Tget_size(found->type);
-    found->creation = decoded_properties(found->stored.dcpl);
-    found->fill.resize(found->width);
-    H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
-    checked(H5Pfill_value_defined(found->creation, &defined), "its fill value");
-    found->default_fill = defined == H5D_FILL_VALUE_DEFAULT;
-    if (defined == H5D_FILL_VALUE_USER_DEFINED)
-      checked(H5Pget_fill_value(found->creation, found->type, found->fill.data()),
-              "its fill value");
-    found->zero_fill = all_zero(found->fill);
-    if (FilterPipeline::any(found->creation))
-      found->unfilter = [filters = std::make_shared<FilterPipeline>(found->creation, found->type)](
-                            std::span<const std::byte> stored, std::uint32_t mask,
-                            std::span<std::byte> values) { filters->undo(stored, mask, values); };
-    at->second = std::move(found);
+    constexpr const char* name = logged::store_dataset_attribute;
+    if (checked(H5Aexists(dataset, name), "its attributes") == 0) return nullptr;
+    auto stored = logged::parse_stored_dataset(attribute_bytes(dataset, name));
+    Hdf5Id creation = decoded_properties(stored.dcpl);
+    at->second =
+        std::make_unique<DatasetState>(std::move(stored), type(dataset), std::move(creation));
   } catch (...) {
     datasets_.erase(at);
     throw;
@@ -160,50 +115,37 @@ const Hdf5LogView::Dataset* Hdf5LogView::find(hid_t dataset) const {
 }
 
 std::optional<std::uint64_t> Hdf5LogView::id_of(hid_t dataset) const {
-  const Dataset* found = find(dataset);
-  return found == nullptr ? std::nullopt : std::optional(found->stored.id);
+  const DatasetState* found = find(dataset);
+  return found == nullptr ? std::nullopt : std::optional(found->id());
 }
 
 Hdf5Id Hdf5LogView::space(hid_t dataset) const {
-  const Dataset* found = find(dataset);
-  if (found == nullptr) return Hdf5View::space(dataset);
-  const auto& stored = found->stored;
-  const std::vector<hsize_t> now(stored.extents.begin(), stored.extents.end());
-  const std::vector<hsize_t> most(stored.maximum.begin(), stored.maximum.end());
-  return owned(H5Screate_simple(static_cast<int>(now.size()), now.data(), most.data()),
-               "the dataspace of a dataset");
+  const DatasetState* found = find(dataset);
+  return found == nullptr ? Hdf5View::space(dataset) : found->make_space();
 }
 
 Hdf5Id Hdf5LogView::creation(hid_t dataset) const {
-  const Dataset* found = find(dataset);
+  const DatasetState* found = find(dataset);
   if (found == nullptr) return Hdf5View::creation(dataset);
-  return owned(H5Pcopy(found->creation), "the properties of a dataset");
+  return owned(H5Pcopy(found->dcpl()), "the properties of a dataset");
 }
 
 Count Hdf5LogView::stored_bytes(hid_t dataset) const {
-  const Dataset* found = find(dataset);
+  const DatasetState* found = find(dataset);
   if (found == nullptr) return Hdf5View::stored_bytes(dataset);
-  return log_.file->reader().stored_bytes(found->stored.id, found->shape().ndims);
+  return log_.file->reader().stored_bytes(found->id(), found->ndims());
 }
 
 // Reads elements in the file's type. Elements never written get the fill value. Returns whether any
 // of them may have been written.
-bool Hdf5LogView::read_stored(const Dataset& dataset, const Subarray& part,
+bool Hdf5LogView::read_stored(DatasetState& dataset, const Subarray& part,
                               std::span<std::byte> out) const {
-  std::vector<Steps> steps;
-  for (std::size_t d = 0; d < part.start.size(); ++d)
-    steps.push_back({part.start[d], part.count[d], part.stride.empty() ? 1 : part.stride[d]});
-  if (dataset.zero_fill) {
-    std::memset(out.data(), 0, out.size());
-  } else {
-    for (std::size_t at = 0; at < out.size(); at += dataset.width)
-      std::memcpy(&out[at], dataset.fill.data(), dataset.width);
-  }
-  return log_.file->read(dataset.shape(), box_pattern(dataset.stored.extents, steps), out);
+  fill_elements(out, dataset.fill_value());
+  return log_.file->read(dataset.shape(), box_pattern(dataset.extents(), part), out);
 }
 
 void Hdf5LogView::read(hid_t dataset, hid_t memory_type, const Subarray& part, void* out) const {
-  const Dataset* found = find(dataset);
+  DatasetState* found = find(dataset);
   if (found == nullptr) {
     Hdf5View::read(dataset, memory_type, part, out);
     return;
@@ -212,20 +154,20 @@ void Hdf5LogView::read(hid_t dataset, hid_t memory_type, const Subarray& part, v
   if (n == 0) return;
   auto* const bytes = static_cast<std::byte*>(out);
   const std::size_t wide = H5Tget_size(memory_type);
-  if (checked(H5Tequal(memory_type, found->type), "its type") > 0) {
+  if (checked(H5Tequal(memory_type, found->type()), "its type") > 0) {
     read_stored(*found, part, {bytes, n * wide});
     return;
   }
   // Conversion is in place, so there must be room for the larger type.
-  std::vector<std::byte> values(n * std::max(wide, found->width));
-  const bool any = read_stored(*found, part, std::span(values).first(n * found->width));
-  if (!any && found->default_fill) {  // zeros stay zeros, without conversion
+  std::vector<std::byte> values(n * std::max(wide, found->element_size()));
+  const bool any = read_stored(*found, part, std::span(values).first(n * found->element_size()));
+  if (!any && found->has_default_fill()) {  // zeros stay zeros, without conversion
     std::memset(bytes, 0, n * wide);
     return;
   }
   std::vector<std::byte> background;
   if (H5Tget_class(memory_type) == H5T_COMPOUND) background.resize(values.size());
-  checked(H5Tconvert(found->type, memory_type, n, values.data(),
+  checked(H5Tconvert(found->type(), memory_type, n, values.data(),
                      background.empty() ? nullptr : background.data(), H5P_DEFAULT),
           "cannot be converted");
   std::memcpy(bytes, values.data(), n * wide);

@@ -13,6 +13,7 @@
 #include "hdf5/files/view.h"
 #include "hdf5/log/logged_file.h"
 #include "hdf5/log/logged_store_text.h"
+#include "hdf5/shared/dataset_state.h"
 
 namespace forebay {
 
@@ -35,7 +36,6 @@ class Hdf5LogView final : public Hdf5View {
  public:
   /// `file` must stay open as long as the view is in use.
   explicit Hdf5LogView(hid_t file);
-  ~Hdf5LogView() override;
 
   std::string name() const override { return "layout log"; }
   bool hides_link(const std::string& path, const std::string& link) const override;
@@ -51,12 +51,12 @@ class Hdf5LogView final : public Hdf5View {
   std::optional<std::uint64_t> id_of(hid_t dataset) const;
 
  private:
-  struct Dataset;
-  const Dataset* find(hid_t dataset) const;
-  bool read_stored(const Dataset& dataset, const Subarray& part, std::span<std::byte> out) const;
+  /// Returns null for a dataset that is not in the log.
+  DatasetState* find(hid_t dataset) const;
+  bool read_stored(DatasetState& dataset, const Subarray& part, std::span<std::byte> out) const;
 
   Hdf5Log log_;
-  mutable std::map<Hdf5Address, std::unique_ptr<Dataset>> datasets_;  // null: not in the log
+  mutable std::map<Hdf5Address, std::unique_ptr<DatasetState>> datasets_;  // null: not in the log
 };
 
 }  // namespace forebay

@@ -27,7 +27,7 @@ Count Hdf5View::stored_bytes(hid_t dataset) const {
 void Hdf5View::read(hid_t dataset, hid_t memory_type, const Subarray& part, void* out) const {
   if (part.elements() == 0) return;
   const Hdf5Id file_space = owned(H5Dget_space(dataset), "the dataspace of a dataset");
-  select(file_space, part.start, part.count, part.stride);
+  select(file_space, part);
   const Hdf5Id memory_space = simple_space(part.count);
   checked(H5Dread(dataset, memory_type, memory_space, file_space, H5P_DEFAULT, out),
           "cannot be read");

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
 namespace forebay::logged {
 namespace {
@@ -11,20 +11,20 @@ namespace {
 constexpr std::uint32_t index_magic = 0x46424c49;  // "FBLI"
 constexpr std::size_t entry_bytes = 69, fixed_numbers = 10, place_bytes = 32;
 
+/// Calls f with the numbers that say where an entry's data and pattern are, in their order in the
+/// file.
+template <typename E, typename R, typename F>
+void each_place(E& entry, R& ref, F&& f) {
+  f(entry.base), f(entry.file), f(entry.data), f(entry.stored), f(entry.hash), f(entry.filter_mask);
+  f(ref.place), f(ref.bytes), f(ref.check);
+}
+
 void print_entry(const Entry& entry, const PatternRef& ref, Printer& out) {
   out.fixed(entry.epoch | std::uint64_t{entry.turn} << 32);
   out.fixed(entry.rank);
   out.fixed(
       static_cast<std::uint8_t>(static_cast<unsigned>(entry.kind) | (entry.filtered ? 4U : 0U)));
-  out.fixed(entry.base);
-  out.fixed(entry.file);
-  out.fixed(entry.data);
-  out.fixed(entry.stored);
-  out.fixed(entry.hash);
-  out.fixed(entry.filter_mask);
-  out.fixed(ref.place);
-  out.fixed(ref.bytes);
-  out.fixed(ref.check);
+  each_place(entry, ref, [&](auto number) { out.fixed(number); });
 }
 
 void parse_entry(Parser& in, Entry& entry, PatternRef& ref) {
@@ -36,15 +36,8 @@ void parse_entry(Parser& in, Entry& entry, PatternRef& ref) {
   if ((kind & 3) > 2 || kind > 7) damaged("an entry of kind " + std::to_string(kind));
   entry.kind = static_cast<Kind>(kind & 3);
   entry.filtered = (kind & 4) != 0;
-  entry.base = in.fixed<Count>();
-  entry.file = in.fixed<std::uint32_t>();
-  entry.data = in.fixed<Offset>();
-  entry.stored = in.fixed<Count>();
-  entry.hash = in.fixed<std::uint64_t>();
-  entry.filter_mask = in.fixed<std::uint32_t>();
-  ref.place = in.fixed<Offset>();
-  ref.bytes = in.fixed<std::uint32_t>();
-  ref.check = in.fixed<std::uint32_t>();
+  each_place(entry, ref,
+             [&](auto& number) { number = in.fixed<std::decay_t<decltype(number)>>(); });
   Offset end = 0;
   if (entry.base < 0 || entry.data < 0 || entry.stored < 0 || ref.place < 0 ||
       !add_fits(entry.data, entry.stored, end) || !add_fits(ref.place, ref.bytes, end))
@@ -112,10 +105,8 @@ std::vector<std::byte> print_directory(const IndexDirectory& directory) {
   out.front(index_magic);
   out.fixed(static_cast<std::uint64_t>(directory.places.size()));
   out.fixed(std::uint64_t{0});
-  const Savings& s = directory.savings;
-  for (const std::uint64_t n : {directory.blocks, directory.epoch, directory.entries, s.writes,
-                                s.blocks, s.plain, s.flat, s.packed, s.shared, s.stored})
-    out.fixed(n);
+  for (const std::uint64_t n : {directory.blocks, directory.epoch, directory.entries}) out.fixed(n);
+  for (const auto number : savings_numbers) out.fixed(directory.savings.*number);
   for (const IndexPlace& place : directory.places) {
     out.fixed(place.dataset);
     out.fixed(place.place);
@@ -143,10 +134,9 @@ IndexDirectory parse_directory(std::span<const std::byte> bytes, Count index) {
   if (in.fixed<std::uint64_t>() != hash_of(bytes.subspan(index_front_bytes)))
     damaged("the checksum of the index's directory does not hold");
   IndexDirectory directory;
-  Savings& s = directory.savings;
-  for (std::uint64_t* n : {&directory.blocks, &directory.epoch, &directory.entries, &s.writes,
-                           &s.blocks, &s.plain, &s.flat, &s.packed, &s.shared, &s.stored})
+  for (std::uint64_t* n : {&directory.blocks, &directory.epoch, &directory.entries})
     *n = in.fixed<std::uint64_t>();
+  for (const auto number : savings_numbers) directory.savings.*number = in.fixed<std::uint64_t>();
   while (in.left() >= place_bytes) {
     IndexPlace place;
     place.dataset = in.fixed<std::uint64_t>();

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "base/fill_elements.h"
 #include "base/hash.h"
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
 namespace forebay::logged {
 namespace {
@@ -88,24 +89,10 @@ Entry parse_entry(Parser& in, Last& last, std::size_t patterns) {
   return entry;
 }
 
-void print_savings(const Savings& s, Printer& out) {
-  for (const std::uint64_t n : {s.writes, s.blocks, s.plain, s.flat, s.packed, s.shared, s.stored})
-    out.number(n);
-}
-
-Savings parse_savings(Parser& in) {
-  Savings s;
-  for (std::uint64_t* n :
-       {&s.writes, &s.blocks, &s.plain, &s.flat, &s.packed, &s.shared, &s.stored})
-    *n = in.number();
-  return s;
-}
-
 }  // namespace
 
 Savings& Savings::operator+=(const Savings& other) {
-  writes += other.writes, blocks += other.blocks, plain += other.plain, flat += other.flat;
-  packed += other.packed, shared += other.shared, stored += other.stored;
+  for (const auto number : savings_numbers) this->*number += other.*number;
   return *this;
 }
 
@@ -115,7 +102,7 @@ std::vector<std::byte> print_section(Section& section,
   out.front(log_section_magic);
   out.fixed(std::uint64_t{0});  // hash
   out.fixed(section.rank);
-  print_savings(section.savings, out);
+  for (const auto number : savings_numbers) out.number(section.savings.*number);
 
   out.number(section.patterns.size());
   std::vector<std::size_t> places(section.patterns.size(), 0);
@@ -153,7 +140,7 @@ Section parse_section(std::span<const std::byte> bytes, Offset place) {
     damaged("the checksum of a section does not hold");
   Section section;
   section.rank = in.fixed<std::uint32_t>();
-  section.savings = parse_savings(in);
+  for (const auto number : savings_numbers) section.savings.*number = in.number();
   section.patterns.resize(in.items(17));
   for (PatternRef& ref : section.patterns) {
     const bool local = in.fixed<std::uint8_t>() != 0;
@@ -191,9 +178,7 @@ std::vector<std::byte> print_table(const Table& table) {
 
 Count sections_in(std::span<const std::byte> beginning, Count block) {
   // Zeros mean that a flush got this space but was not completed.
-  if (beginning.size() >= 32 && std::all_of(beginning.begin(), beginning.begin() + 32,
-                                            [](std::byte b) { return b == std::byte{0}; }))
-    return -1;
+  if (beginning.size() >= 32 && is_zero(beginning.first(32))) return -1;
   Parser in(beginning);
   in.front(table_magic, "the table of a block of metadata");
   const auto sections = in.fixed<std::uint64_t>();

@@ -78,6 +78,11 @@ struct Savings {
   bool operator==(const Savings&) const = default;
 };
 
+/// All of them, in the order in which they are stored.
+inline constexpr std::uint64_t Savings::*savings_numbers[] = {
+    &Savings::writes, &Savings::blocks, &Savings::plain, &Savings::flat,
+    &Savings::packed, &Savings::shared, &Savings::stored};
+
 struct Section {
   std::uint32_t rank = 0;
   Savings savings;

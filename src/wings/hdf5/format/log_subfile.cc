@@ -1,7 +1,7 @@
 #include "hdf5/format/log_subfile.h"
 
 #include "base/hash.h"
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 #include "hdf5/format/log_section.h"
 
 namespace forebay::logged {

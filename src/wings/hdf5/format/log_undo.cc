@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 #include "hdf5/format/log_section.h"
 
 namespace forebay::logged {

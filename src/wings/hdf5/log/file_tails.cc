@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/attempt.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/stale_files.h"

@@ -6,10 +6,10 @@
 
 #include "base/attempt.h"
 #include "base/hash.h"
+#include "base/number_bytes.h"
 #include "comm/agree.h"
 #include "comm/exchange.h"
 #include "comm/message_bytes.h"
-#include "format/number_bytes.h"
 
 namespace forebay::logged {
 namespace {

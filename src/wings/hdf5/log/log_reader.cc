@@ -1,15 +1,15 @@
 #include "hdf5/log/log_reader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "base/attempt.h"
 #include "base/copy_few.h"
 #include "base/error.h"
+#include "base/fill_elements.h"
 #include "base/hash.h"
+#include "base/number_bytes.h"
 #include "base/reserve_one_more.h"
-#include "format/number_bytes.h"
 
 namespace forebay::logged {
 namespace {
@@ -25,17 +25,6 @@ constexpr std::size_t batch_pieces = 64 << 10;
 constexpr Count near_bytes = 16 << 10;
 constexpr Count near_window = 512 << 10;
 constexpr Count most_filtered = Count{4} << 30;  // HDF5 has no larger chunk
-
-void fill_elements(std::span<std::byte> out, std::span<const std::byte> fill) {
-  const bool zero =
-      std::all_of(fill.begin(), fill.end(), [](std::byte b) { return b == std::byte{0}; });
-  if (fill.empty() || zero) {
-    std::fill(out.begin(), out.end(), std::byte{0});
-    return;
-  }
-  for (std::size_t at = 0; at < out.size(); at += fill.size())
-    std::memcpy(&out[at], fill.data(), fill.size());
-}
 
 [[noreturn]] void does_not_hold(const Entry& entry) {
   damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
@@ -409,14 +398,12 @@ void LogReader::read_plain(const DatasetShape& dataset, const Entry& entry, cons
   };
   intersect(pattern, entry.base, wanted.pattern, wanted.base, [&](const SharedList& list) {
     for (const Shared& s : list.pieces) {
-      const Shared piece{s.a + list.a, s.b + list.b, s.count};
-      if (!batch.empty() && batch.back().a + batch.back().count == piece.a &&
-          batch.back().b + batch.back().count == piece.b) {
-        batch.back().count += piece.count;
-        continue;
-      }
-      if (batch.size() >= batch_pieces) flush();
-      batch.push_back(piece);
+      append_piece(batch, {s.a + list.a, s.b + list.b, s.count});
+      if (batch.size() <= batch_pieces) continue;
+      const Shared next = batch.back();  // it may still grow
+      batch.pop_back();
+      flush();
+      batch.push_back(next);
     }
   });
   flush();

@@ -75,7 +75,6 @@ class LogReader {
   Count stored_bytes(std::uint64_t dataset, std::uint32_t ndims);
   /// Returns the lookup of a dataset, built on first use. Valid until the next call of any member.
   const Lookup& lookup(std::uint64_t dataset, std::uint32_t ndims);
-  const Lookup& complete_lookup(std::uint64_t dataset, std::uint32_t ndims);
   /// Calls `use` for each section of the blocks [from, to) whose running number is `phase` modulo
   /// `step`. One section is in memory at a time.
   void for_each_section(std::size_t from, std::size_t to, std::size_t step, std::size_t phase,
@@ -110,6 +109,7 @@ class LogReader {
   std::vector<std::byte> packed_pattern(const PatternRef& ref);
   void extend(std::size_t from, std::optional<std::uint64_t> only);
   void forget_lookups();
+  const Lookup& complete_lookup(std::uint64_t dataset, std::uint32_t ndims);
   /// Reads bytes of an entry's data.
   using Fetch = std::function<void(Offset skip, std::span<std::byte> into)>;
   static constexpr Count quick_direct_bytes = 16 << 10, slow_direct_bytes = 64 << 10;

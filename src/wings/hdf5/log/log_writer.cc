@@ -24,13 +24,17 @@ LogWriter::LogWriter(const Comm& comm, ByteFile& file, BlockSpace& space,
       section_(static_cast<std::uint32_t>(comm.rank()), options.buffer_limit / 4),
       epoch_(options.first_epoch) {}
 
+std::uint64_t epoch_after(std::uint64_t last) {
+  if (last < largest_epoch) return last + 1;
+  throw Error(Errc::erange, "a log has no numbers for more than 2^32 flushes and collective writes",
+              "convert the file: forebay convert IN OUT --to hdf5");
+}
+
 void LogWriter::begin(bool collective) {
   if (comm_.size() == 1) return;
   if (collective) {
     turn_ = 0;
-    if (++epoch_ > largest_epoch)
-      throw Error(Errc::erange, "a log has no numbers for more than 2^32 collective writes",
-                  "convert the file: forebay convert IN OUT --to hdf5");
+    epoch_ = epoch_after(epoch_);
   } else {
     turn_ = tails_ != nullptr ? tails_->next_turn() : 1;
   }
@@ -119,7 +123,8 @@ void LogWriter::commit(std::uint64_t dataset, const Placed& selection) {
 }
 
 void LogWriter::cut(std::uint64_t dataset, std::span<const Count> extents) {
-  ++epoch_;  // the cut comes after all earlier writes, on any rank
+  const std::uint64_t next = epoch_after(epoch_after(epoch_));
+  epoch_ = next - 1;  // the cut comes after all earlier writes, on any rank
   turn_ = 0;
   if (comm_.is_root()) {
     Entry entry;
@@ -130,13 +135,12 @@ void LogWriter::cut(std::uint64_t dataset, std::span<const Count> extents) {
       section_.add(entry, nullptr);
     } else {
       entry.kind = Kind::extent;
-      std::vector<Steps> steps;
-      for (const Count extent : extents) steps.push_back({0, extent, 1});
-      const Placed box = box_pattern(extents, steps);
+      const Placed box = box_pattern(
+          extents, Subarray{Counts(extents.size()), {extents.begin(), extents.end()}, {}});
       section_.add(entry, &box.pattern);
     }
   }
-  ++epoch_;
+  epoch_ = next;
 }
 
 Offset LogWriter::my_place(const Comm& ranks, Count mine, Count& total) const {
@@ -180,8 +184,9 @@ std::optional<MetadataBlock> LogWriter::flush() {
                          static_cast<std::int64_t>(epoch_)};
   comm_.all_reduce(most, Reduce::max);
   if (most[0] == 0) return std::nullopt;
+  const std::uint64_t next = epoch_after(static_cast<std::uint64_t>(most[1]));
   flush_data();
-  epoch_ = static_cast<std::uint64_t>(most[1]) + 1;
+  epoch_ = next;
 
   const auto section = section_.entries() > 0 ? section_.print() : std::vector<std::byte>{};
   const auto sizes = comm_.all_gather(static_cast<std::int64_t>(section.size()));
@@ -210,7 +215,6 @@ std::optional<MetadataBlock> LogWriter::flush() {
     if (comm_.is_root()) file_.write_at(place, std::span<const std::byte>(print_table(table)));
   });
   agree_on_error(comm_, failed);
-  savings_ += section_.savings();
   section_.placed(place + mine);
   placed_ = published_ = published_patterns_ = 0;
   turn_ = 0;

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "array/pattern.h"
 #include "base/byte_file.h"
@@ -54,6 +53,9 @@ struct MetadataBlock {
   Count bytes = 0;
 };
 
+/// Returns the next epoch. Errc::erange if there is none.
+std::uint64_t epoch_after(std::uint64_t last);
+
 class LogWriter {
  public:
   /// `file`, `space` and `report` must outlive the writer. With `subfile`, data goes there;
@@ -92,17 +94,12 @@ class LogWriter {
   /// Local. Moves data to a temporary file if there is more than the limit.
   void make_room();
   Count held() const { return data_.held(); }
-  bool empty() const { return section_.entries() == 0; }
 
   /// Collective. Writes all ranks' pending data to the file, then the metadata. Returns nothing if
   /// no rank had written. If it throws (on every rank), pending writes stay pending.
   std::optional<MetadataBlock> flush();
   /// Collective. Writes data only, and frees its memory. The metadata stays pending.
   void flush_data();
-
-  /// Returns the epoch of the next write.
-  std::uint64_t epoch() const { return epoch_; }
-  const Savings& savings() const { return savings_; }  ///< of this rank's flushed writes
 
   /// Returns this rank's pending writes, in order. Their data can be read before the flush.
   std::span<const Entry> pending() const { return section_.pending(); }
@@ -132,7 +129,6 @@ class LogWriter {
   std::uint64_t epoch_;
   std::uint32_t turn_ = 0;
   bool lends_ = false;
-  Savings savings_;
   Offset reserved_ = 0;
   std::span<std::byte> room_;
 };

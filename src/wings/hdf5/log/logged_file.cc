@@ -33,17 +33,6 @@ std::string subfile_path(const std::string& master, std::uint32_t number) {
   return directory_of_subfiles(master) + "/" + std::to_string(number);
 }
 
-LoggedFileOptions logged_options(const Method& method) {
-  LoggedFileOptions options;
-  options.buffer_limit = method.buffer_limit;
-  options.memory_limit = method.log_memory;
-  options.copies = method.log_copy == Switch::enable;
-  options.subfiling = method.subfiling;
-  options.subfile_ranks = method.subfile_ranks;
-  options.ranks_per_node = method.ranks_per_node;
-  return options;
-}
-
 LoggedFile::LoggedFile(const Comm& comm, LoggedFileOptions options, logged::BlockSpace* space)
     : comm_(comm),
       options_(std::move(options)),
@@ -51,13 +40,13 @@ LoggedFile::LoggedFile(const Comm& comm, LoggedFileOptions options, logged::Bloc
       file_(options_.path = absolute_path(options_.path), options_.writable, comm.rank(), report_),
       reader_(
           file_, [this](std::uint32_t number) { return open_to_read(number); },
-          options_.memory_limit, report_) {}
+          options_.method.log_memory, report_) {}
 
 LoggedFile::~LoggedFile() = default;
 
 void LoggedFile::open_index(const logged::MetadataBlock& index) {
-  const Comm& node = Topology::of(comm_, options_.ranks_per_node).node();
-  if (node.size() > 1 && index.bytes <= options_.memory_limit)
+  const Comm& node = Topology::of(comm_, options_.method.ranks_per_node).node();
+  if (node.size() > 1 && index.bytes <= options_.method.log_memory)
     index_ = NodeMemory::create(node, static_cast<std::size_t>(index.bytes));
   const auto failed = attempt_to([&] {
     if (index_ && node.is_root() &&
@@ -84,7 +73,7 @@ std::string LoggedFile::place_of_subfiles() {
 }
 
 void LoggedFile::follow_rename() {
-  if (options_.subfiling == Subfiling::none) return;
+  if (options_.method.subfiling == Subfiling::none) return;
   by_root(comm_, [&] {
     if (subfile_) data_files::follow_rename(file_, *subfile_);
   });
@@ -109,9 +98,9 @@ std::shared_ptr<ByteFile> LoggedFile::open_to_read(std::uint32_t number) {
 
 /// A subfile has the number of its group of ranks. Groups are ordered by their first ranks.
 std::optional<logged::Subfile> LoggedFile::open_subfile() {
-  if (options_.subfiling == Subfiling::none) return std::nullopt;
-  const Topology& groups =
-      Topology::of(comm_, options_.subfiling == Subfiling::node ? 0 : options_.subfile_ranks);
+  if (options_.method.subfiling == Subfiling::none) return std::nullopt;
+  const Topology& groups = Topology::of(
+      comm_, options_.method.subfiling == Subfiling::node ? 0 : options_.method.subfile_ranks);
   const auto number = static_cast<std::uint32_t>(groups.my_node());
   logged::Subfile subfile{groups.node(), number + 1, nullptr, 0};
   const std::string path = subfile_path(options_.path, number);
@@ -150,22 +139,24 @@ std::optional<logged::Subfile> LoggedFile::open_subfile() {
 
 void LoggedFile::start_writing() {
   if (writer_) return;
-  logged::WriterOptions options{options_.buffer_limit, options_.copies, 1};
+  logged::WriterOptions options{options_.method.buffer_limit,
+                                options_.method.log_copy == Switch::enable, 1};
   agree_on_file(comm_, file_, attempt_to([&] {
-                  options.first_epoch = reader_.last_epoch() + 1;
+                  options.first_epoch = logged::epoch_after(reader_.last_epoch());
                   if (comm_.is_root())
                     logged::FileTails::remove_left(directory_of_pending(options_.path));
                 }));
   auto subfile = open_subfile();
   if (comm_.size() > 1)
-    tails_ = logged::Tails::make(
-        comm_, Topology::of(comm_, options_.ranks_per_node), directory_of_pending(options_.path),
-        [this](const std::string& path, logged::Tails::Open how) {
-          auto file =
-              std::make_shared<File>(path, how != logged::Tails::Open::read, comm_.rank(), report_);
-          if (how == logged::Tails::Open::create) file->create(false);
-          return file;
-        });
+    tails_ =
+        logged::Tails::make(comm_, Topology::of(comm_, options_.method.ranks_per_node),
+                            directory_of_pending(options_.path),
+                            [this](const std::string& path, logged::Tails::Open how) {
+                              auto file = std::make_shared<File>(
+                                  path, how != logged::Tails::Open::read, comm_.rank(), report_);
+                              if (how == logged::Tails::Open::create) file->create(false);
+                              return file;
+                            });
   if (tails_) reader_.set_tails(*tails_);
   writer_.emplace(
       comm_, file_, *space_, std::move(subfile), options,

@@ -24,14 +24,8 @@ struct LoggedFileOptions {
   std::string path;
   bool writable = false;
   std::uint64_t session = 0;  ///< random; subfiles of this file carry it too
-  Count buffer_limit = 64 << 20, memory_limit = 64 << 20;
-  bool copies = true;  ///< false: write buffers stay unchanged until a flush
-  Subfiling subfiling = Subfiling::none;
-  int subfile_ranks = 1;   ///< ranks that share a subfile, with Subfiling::ranks
-  int ranks_per_node = 0;  ///< for tests: pretend that a node has so many; 0: ask MPI
+  Method method = {};         ///< buffer_limit, log_memory, log_copy, subfiles, ranks_per_node
 };
-
-LoggedFileOptions logged_options(const Method& method);
 
 /// Returns the path of a subfile: <master>.subfiles/<number>.
 std::string subfile_path(const std::string& master, std::uint32_t number);
@@ -43,7 +37,7 @@ class LoggedFile {
   ~LoggedFile();
 
   /// Collective. Opens the index that the front end found in the file. If it fits into
-  /// memory_limit, one rank of each node reads it into shared memory. Otherwise each rank reads
+  /// log_memory, one rank of each node reads it into shared memory. Otherwise each rank reads
   /// parts of it. Errc::ebadlog, etrunc.
   void open_index(const logged::MetadataBlock& index);
   /// Local. Add the blocks that the front end found, in the order of flushes; set the index of

@@ -48,8 +48,8 @@ class Writer {
     LoggedFileOptions options;
     options.path = path;
     options.writable = true;
-    options.buffer_limit = 4096;  // most data waits in a temporary file
-    options.ranks_per_node = ranks_per_node;
+    options.method.buffer_limit = 4096;  // most data waits in a temporary file
+    options.method.ranks_per_node = ranks_per_node;
     file_.emplace(comm, options, &space_);
     comm.barrier();  // behind it all have opened it
     file_->start_writing();

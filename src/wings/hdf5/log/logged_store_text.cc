@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
 namespace forebay::logged {
 
@@ -17,84 +17,69 @@ namespace {
 constexpr std::uint64_t store_version = 1;
 constexpr std::uint64_t most_dimensions = 32;  // H5S_MAX_RANK
 
-void put(std::vector<std::byte>& bytes, std::uint64_t value) {
-  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(value >> (8 * i)));
+// The numbers of the attributes have eight bytes each, little-endian.
+void put(Printer& out, std::uint64_t value) { out.fixed(byte_swapped(value)); }
+std::uint64_t get(Parser& in) { return byte_swapped(in.fixed<std::uint64_t>()); }
+
+Parser parser_of(std::span<const std::byte> bytes) {
+  Parser in(bytes, [](const std::string&) { damaged_store("a hidden attribute ends too early"); });
+  check_version(get(in), store_version, "the log of this file");
+  return in;
 }
-
-/// Reads the numbers of the attributes: eight bytes each, little-endian.
-class Numbers {
- public:
-  explicit Numbers(std::span<const std::byte> bytes) : bytes_(bytes) {
-    check_version(get(), store_version, "the log of this file");
-  }
-  /// Begins at byte `at`.
-  Numbers(std::span<const std::byte> bytes, std::size_t at) : bytes_(bytes.subspan(at)) {}
-  std::uint64_t get() {
-    if (bytes_.size() < 8) damaged_store("a hidden attribute ends too early");
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < 8; ++i)
-      value |= std::to_integer<std::uint64_t>(bytes_[i]) << (8 * i);
-    bytes_ = bytes_.subspan(8);
-    return value;
-  }
-  std::span<const std::byte> rest() const { return bytes_; }
-
- private:
-  std::span<const std::byte> bytes_;
-};
 
 }  // namespace
 
 std::vector<std::byte> print_stored_file(const StoredFile& stored) {
-  std::vector<std::byte> bytes;
-  put(bytes, store_version);
-  put(bytes, stored.session);
-  put(bytes, stored.index);
-  return bytes;
+  Printer out;
+  put(out, store_version);
+  put(out, stored.session);
+  put(out, stored.index);
+  return std::move(out.bytes());
 }
 
 StoredFile parse_stored_file(std::span<const std::byte> bytes) {
-  Numbers numbers(bytes);
+  Parser in = parser_of(bytes);
   StoredFile stored;
-  stored.session = numbers.get();
-  stored.index = numbers.get();
+  stored.session = get(in);
+  stored.index = get(in);
   return stored;
 }
 
 std::vector<std::byte> print_stored_dataset(const StoredDataset& stored) {
-  std::vector<std::byte> bytes;
-  put(bytes, store_version);
-  put(bytes, stored.id);
-  put(bytes, stored.extents.size());
-  for (const Count extent : stored.extents) put(bytes, static_cast<std::uint64_t>(extent));
-  for (const std::uint64_t most : stored.maximum) put(bytes, most);
-  bytes.insert(bytes.end(), stored.dcpl.begin(), stored.dcpl.end());
-  put(bytes, hash_of(bytes));
-  return bytes;
+  Printer out;
+  put(out, store_version);
+  put(out, stored.id);
+  put(out, stored.extents.size());
+  for (const Count extent : stored.extents) put(out, static_cast<std::uint64_t>(extent));
+  for (const std::uint64_t most : stored.maximum) put(out, most);
+  out.raw(stored.dcpl);
+  put(out, hash_of(out.bytes()));
+  return std::move(out.bytes());
 }
 
 StoredDataset parse_stored_dataset(std::span<const std::byte> bytes) {
-  Numbers numbers(bytes);
+  Parser in = parser_of(bytes);
   // HDF5 decodes property lists without bounds checks, so it must get only bytes that were written.
   const auto hashed = bytes.first(bytes.size() - 8);
-  if (Numbers(bytes, hashed.size()).get() != hash_of(hashed))
+  if (byte_swapped(load_be<std::uint64_t>(&bytes[hashed.size()])) != hash_of(hashed))
     damaged_store("the checksum of a dataset's attribute does not hold");
   StoredDataset stored;
-  stored.id = numbers.get();
-  const std::uint64_t ndims = numbers.get();
+  stored.id = get(in);
+  const std::uint64_t ndims = get(in);
   if (ndims == 0 || ndims > most_dimensions)
     damaged_store("a dataset of " + std::to_string(ndims) + " dimensions");
   Count elements = 1;
   for (std::uint64_t d = 0; d < ndims; ++d) {
-    const std::uint64_t extent = numbers.get();
+    const std::uint64_t extent = get(in);
     if (extent > INT64_MAX ||
         !multiply_fits(elements, static_cast<Count>(std::max<std::uint64_t>(extent, 1)), elements))
       damaged_store("a dataset's extents");
     stored.extents.push_back(static_cast<Count>(extent));
   }
-  for (std::uint64_t d = 0; d < ndims; ++d) stored.maximum.push_back(numbers.get());
-  if (numbers.rest().size() < 8) damaged_store("a hidden attribute ends too early");
-  stored.dcpl.assign(numbers.rest().begin(), numbers.rest().end() - 8);
+  for (std::uint64_t d = 0; d < ndims; ++d) stored.maximum.push_back(get(in));
+  if (in.left() < 8) damaged_store("a hidden attribute ends too early");
+  const auto dcpl = in.take(in.left() - 8);
+  stored.dcpl.assign(dcpl.begin(), dcpl.end());
   return stored;
 }
 

@@ -27,6 +27,17 @@ inline constexpr const char* store_data = "data.";
 inline constexpr const char* store_metadata = "metadata.";
 inline constexpr const char* store_index = "index.";
 
+/// Returns the number of blocks of a kind, for which exists(n) says whether there is the nth one.
+/// They are numbered from 0 without gaps, so the first missing number is found by bisection.
+template <typename Exists>
+std::uint64_t count_blocks(Exists&& exists) {
+  std::uint64_t have = 0, step = 1;
+  while (exists(have + step - 1)) have += step, step *= 2;
+  for (; step > 0; step /= 2)
+    if (exists(have + step - 1)) have += step;
+  return have;
+}
+
 /// Throws Errc::ebadlog.
 [[noreturn]] void damaged_store(const std::string& what);
 

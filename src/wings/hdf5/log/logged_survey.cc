@@ -18,8 +18,6 @@ using logged::Section;
 constexpr std::size_t survey_window_bytes = 4 << 20;
 constexpr Count most_faults = 8;  // of one dataset, reported in words
 
-Count count(std::uint64_t n) { return static_cast<Count>(n); }
-
 /// Sums that are the same for lists of entries and for sections.
 class Sums {
  public:
@@ -29,15 +27,6 @@ class Sums {
     if (entry.kind != Kind::write) return;
     sums_.data_bytes += entry.stored;
     sums_.subfiles = std::max<Count>(sums_.subfiles, entry.file);
-  }
-  void add(const logged::Savings& savings) {
-    sums_.writes += count(savings.writes);
-    sums_.hyperslabs += count(savings.blocks);
-    sums_.plain += count(savings.plain);
-    sums_.flat += count(savings.flat);
-    sums_.packed += count(savings.packed);
-    sums_.stored += count(savings.stored);
-    sums_.shared += count(savings.shared);
   }
   void name(std::uint64_t dataset) { datasets_.insert(dataset); }
   void finish() { sums_.datasets = std::ssize(datasets_); }
@@ -160,7 +149,7 @@ LogStatistics log_statistics(LoggedFile& file) {
   const auto& directory = reader.directory();
   LogStatistics statistics;
   Sums sums(statistics);
-  sums.add(directory.savings);
+  statistics.selections = directory.savings;
   for (const auto& place : directory.places) {
     sums.name(place.dataset);
     const auto list = reader.from_index(place.dataset, 0);
@@ -168,14 +157,14 @@ LogStatistics log_statistics(LoggedFile& file) {
   }
   reader.for_each_section(static_cast<std::size_t>(directory.blocks), reader.blocks().size(), 1, 0,
                           [&](const Section& section) {
-                            sums.add(section.savings);
+                            statistics.selections += section.savings;
                             for (const Entry& entry : section.entries) {
                               sums.name(entry.dataset);
                               sums.add(entry);
                             }
                           });
   statistics.blocks = std::ssize(reader.blocks());
-  statistics.indexed_blocks = count(directory.blocks);
+  statistics.indexed_blocks = static_cast<Count>(directory.blocks);
   for (const auto& block : reader.blocks()) statistics.block_bytes += block.bytes;
   sums.finish();
   return statistics;

@@ -12,18 +12,12 @@
 
 namespace forebay {
 
-/// Sums over all writes in a file. Selections are counted in the forms that Hou 2023, §6.2.3
-/// compares: `plain` has a start and a count in each dimension of each hyperslab, `flat` an offset
-/// and a length for each run. `packed` is compressed, once a write. `stored` is the size in the
-/// file.
+/// Sums over all writes in a file.
 struct LogStatistics {
-  Count writes = 0;
+  logged::Savings selections;
   Count entries = 0;  ///< writes and cuts
   Count datasets = 0;
-  Count hyperslabs = 0;
-  Count data_bytes = 0;  ///< values as stored, filters applied
-  Count plain = 0, flat = 0, packed = 0, stored = 0;
-  Count shared = 0;          ///< writes whose selection was stored already
+  Count data_bytes = 0;      ///< values as stored, filters applied
   Count blocks = 0;          ///< of metadata; one for each flush
   Count block_bytes = 0;     ///< of all blocks whose places the file has
   Count indexed_blocks = 0;  ///< that the index covers; 0 without one

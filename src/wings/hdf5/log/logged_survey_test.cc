@@ -84,14 +84,14 @@ class LoggedSurvey : public testing::Test {
 TEST_F(LoggedSurvey, statistics_are_the_same_with_index_and_without) {
   for (const bool with_index : {true, false}) {
     const LogStatistics log = log_statistics(*open(with_index));
-    EXPECT_EQ(log.writes, 6);
+    EXPECT_EQ(log.selections.writes, 6U);
     EXPECT_EQ(log.entries, 6);
     EXPECT_EQ(log.datasets, 2);
-    EXPECT_EQ(log.hyperslabs, 6);
+    EXPECT_EQ(log.selections.blocks, 6U);
     EXPECT_EQ(log.data_bytes, 6 * 64);
-    EXPECT_EQ(log.shared, 5);  // one selection, at other bases
-    EXPECT_EQ(log.plain, 6 * 2 * 2 * 8);
-    EXPECT_LT(log.stored, log.packed);
+    EXPECT_EQ(log.selections.shared, 5U);  // one selection, at other bases
+    EXPECT_EQ(log.selections.plain, 6U * 2 * 2 * 8);
+    EXPECT_LT(log.selections.stored, log.selections.packed);
     EXPECT_EQ(log.blocks, 3);
     EXPECT_EQ(log.indexed_blocks, with_index ? 3 : 0);
     EXPECT_EQ(log.subfiles, 0);

@@ -232,8 +232,9 @@ class CountingFile : public MemoryFile {
 /// One array of `elements` integers, written in small pieces, and flushed.
 class SmallPieces {
  public:
-  explicit SmallPieces(Count elements) : extents_{elements} {
+  explicit SmallPieces(Count elements, std::uint64_t first_epoch = 1) : extents_{elements} {
     WriterOptions options;
+    options.first_epoch = first_epoch;
     writer_.emplace(comm_, file_, space_, std::nullopt, options, nullptr, nullptr, report_);
   }
   void write(Offset first, Count count, std::int32_t value) {
@@ -268,6 +269,18 @@ class SmallPieces {
   LogReader reader_{file_, nullptr, 1 << 20, report_};
   std::optional<LogWriter> writer_;
 };
+
+// The index has an epoch in 32 bits. A higher one would be taken for an early one.
+TEST(LoggedLayout, after_the_highest_epoch_nothing_is_written) {
+  EXPECT_EQ(epoch_after(largest_epoch - 1), largest_epoch);
+  EXPECT_THROW(epoch_after(largest_epoch), Error);
+  EXPECT_THROW(epoch_after(UINT64_MAX), Error);
+  SmallPieces last(10, largest_epoch);
+  last.write(0, 10, 1);
+  const auto before = last.disk().bytes;
+  EXPECT_THROW(last.flush(), Error);
+  EXPECT_EQ(last.disk().bytes, before);
+}
 
 TEST(LoggedLayout, small_pieces_that_lie_together_are_read_at_once) {
   constexpr Count pieces = 400, elements = 50;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "format/number_bytes.h"
+#include "base/number_bytes.h"
 
 namespace forebay::logged {
 namespace {
@@ -163,21 +163,21 @@ void Lookup::build_levels() {
   const std::size_t numbers = 2 * list_.box_dims();
   const std::vector<Count>* below = &list_.boxes;
   while (below->size() / numbers > fan) {
-    Level level;
+    std::vector<Count> level;
     for (std::size_t i = 0; i < below->size(); i += numbers) {
       if (i / numbers % fan == 0) {
         const auto box = below->begin() + static_cast<long>(i);
-        level.boxes.insert(level.boxes.end(), box, box + static_cast<long>(numbers));
+        level.insert(level.end(), box, box + static_cast<long>(numbers));
         continue;
       }
-      Count* around = &level.boxes[level.boxes.size() - numbers];
+      Count* around = &level[level.size() - numbers];
       for (std::size_t k = 0; k < numbers; k += 2) {
         around[k] = std::min(around[k], (*below)[i + k]);
         around[k + 1] = std::max(around[k + 1], (*below)[i + k + 1]);
       }
     }
     levels_.push_back(std::move(level));
-    below = &levels_.back().boxes;
+    below = &levels_.back();
   }
 }
 
@@ -223,7 +223,7 @@ void Lookup::find(const Bounds& wanted, std::vector<std::uint32_t>& numbers) con
   const std::vector<Count> box = wanted_box(wanted);
   const auto descend = [&](const auto& self, std::size_t level, std::size_t begin,
                            std::size_t end) -> void {
-    const auto& boxes = level == 0 ? list_.boxes : levels_[level - 1].boxes;
+    const auto& boxes = level == 0 ? list_.boxes : levels_[level - 1];
     end = std::min(end, boxes.size() / (2 * dims));
     for (std::size_t i = begin; i < end; ++i) {
       if (!meets(&boxes[i * 2 * dims], box.data(), dims)) continue;

@@ -42,9 +42,6 @@ class Lookup {
   void find(const Bounds& wanted, std::vector<std::uint32_t>& numbers) const;
 
  private:
-  struct Level {
-    std::vector<Count> boxes;  // each around `fan` boxes of the level below
-  };
   static constexpr std::size_t fan = 16;
 
   void take_back();
@@ -62,7 +59,7 @@ class Lookup {
   // boxes, if entries are added to an index that has boxes.
   std::vector<Count> all_boxes_, intervals_;
   std::vector<std::uint32_t> cuts_;
-  std::vector<Level> levels_;
+  std::vector<std::vector<Count>> levels_;  // boxes, each around `fan` boxes of the level below
 };
 
 }  // namespace forebay::logged

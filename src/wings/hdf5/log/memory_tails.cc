@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "base/error.h"
-
 namespace forebay::logged {
 
 /// The slot's rank writes each number. The others read it at any time.

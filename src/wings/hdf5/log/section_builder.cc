@@ -19,11 +19,12 @@ Count memory_of_built(const Pattern& pattern) {
                             pattern.outer.size() * sizeof(Steps) + pattern.inner.size() * 8);
 }
 
-}  // namespace
-
+/// Hash of all that makes a pattern.
 std::uint64_t hash_of_pattern(const Pattern& pattern) {
   return mixed(pattern.runs, mixed(pattern.outer, mixed(pattern.inner, 0)));
 }
+
+}  // namespace
 
 SectionBuilder::SectionBuilder(std::uint32_t rank, Count most_bytes)
     : rank_(rank), most_bytes_(most_bytes) {
@@ -98,20 +99,18 @@ void SectionBuilder::add(Entry entry, const Pattern* pattern) {
       place = remember(*pattern, hash);
       place->packed = packed.size();
       section_.savings.stored += place->packed;
-      bytes_ += static_cast<Count>(place->packed);
     } else {
       ++section_.savings.shared;
     }
     if (place->number < 0) {
       place->number = static_cast<std::int64_t>(uses_.size());
-      uses_.push_back({place, &place->pattern});
+      uses_.push_back(place);
       local_.push_back(std::move(packed));
       section_.patterns.push_back(place->ref);
     }
     entry.pattern = static_cast<std::uint32_t>(place->number);
     count_blocks(*pattern, place->packed, section_.savings);
   }
-  bytes_ += static_cast<Count>(sizeof(Entry));
   section_.entries.push_back(entry);
 }
 
@@ -126,7 +125,7 @@ std::vector<std::byte> SectionBuilder::print() { return print_section(section_, 
 
 void SectionBuilder::placed(Offset place) {
   for (std::size_t i = 0; i < uses_.size(); ++i) {
-    Known& known = *uses_[i].known;
+    Known& known = *uses_[i];
     if (!local_[i].empty()) {
       known.ref = section_.patterns[i];
       known.ref.place += place;
@@ -137,7 +136,6 @@ void SectionBuilder::placed(Offset place) {
   section_.rank = rank_;
   uses_.clear();
   local_.clear();
-  bytes_ = 0;
   forget();
 }
 

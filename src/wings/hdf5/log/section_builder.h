@@ -24,10 +24,8 @@ class SectionBuilder {
 
   std::size_t entries() const { return section_.entries.size(); }
   const std::vector<Entry>& pending() const { return section_.entries; }
-  /// Returns the approximate memory of the pending section.
-  Count bytes() const { return bytes_; }
   /// Returns the pattern of a pending entry.
-  const Pattern& pattern_of(const Entry& entry) const { return *uses_[entry.pattern].pattern; }
+  const Pattern& pattern_of(const Entry& entry) const { return uses_[entry.pattern]->pattern; }
 
   /// The patterns of pending entries: a new one has packed bytes, another one a reference.
   std::size_t patterns() const { return uses_.size(); }
@@ -57,10 +55,6 @@ class SectionBuilder {
     std::size_t packed = 0;
   };
   using Place = std::list<Known>::iterator;
-  struct Use {
-    Place known;
-    const Pattern* pattern;
-  };
 
   Place find(const Pattern& pattern, std::uint64_t hash);  ///< known_.end() if it is new
   Place remember(const Pattern& pattern, std::uint64_t hash);
@@ -68,16 +62,13 @@ class SectionBuilder {
   static void count_blocks(const Pattern& pattern, std::size_t packed, Savings& savings);
 
   std::uint32_t rank_;
-  Count most_bytes_, remembered_ = 0, bytes_ = 0;
+  Count most_bytes_, remembered_ = 0;
   PatternPacker packer_;
   std::list<Known> known_;  // most recently used first
   std::unordered_multimap<std::uint64_t, Place> by_hash_;
   Section section_;
-  std::vector<Use> uses_;                      // of the section's table
+  std::vector<Place> uses_;                    // of the section's table
   std::vector<std::vector<std::byte>> local_;  // bytes of its new patterns
 };
-
-/// Hash of all that makes a pattern.
-std::uint64_t hash_of_pattern(const Pattern& pattern);
 
 }  // namespace forebay::logged

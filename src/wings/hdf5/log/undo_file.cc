@@ -125,32 +125,13 @@ using FileId = std::pair<std::uint64_t, std::uint64_t>;
 
 FileId id_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
 
-/// The files that this process writes. Never destroyed, because HDF5 closes open files when the
-/// program ends.
-class LiveFiles {
- public:
-  static LiveFiles& all() {
-    static auto& files = *new LiveFiles;
-    return files;
-  }
-  void add(const FileId& file) {
-    const std::lock_guard lock(mutex_);
-    files_.insert(file);
-  }
-  void remove(const FileId& file) {
-    const std::lock_guard lock(mutex_);
-    const auto found = files_.find(file);
-    if (found != files_.end()) files_.erase(found);
-  }
-  bool has(const FileId& file) {
-    const std::lock_guard lock(mutex_);
-    return files_.contains(file);
-  }
-
- private:
-  std::mutex mutex_;
-  std::multiset<FileId> files_;
+/// The files that this process writes.
+struct LiveFiles {
+  std::mutex mutex;
+  std::multiset<FileId> files;
 };
+/// Never destroyed, because HDF5 closes open files when the program ends.
+LiveFiles& live = *new LiveFiles;
 
 bool has_witness(File& file, const logged::Witness& witness) {
   std::vector<std::byte> there(logged::witness_bytes);
@@ -186,7 +167,8 @@ UndoFile::UndoFile(const Comm& comm, const std::string& path, const logged::Witn
     active_ = comm_.all_reduce(readable && made ? 1 : 0, Reduce::min) == 1;
     struct stat status {};
     if (readable && ::fstat(file_.descriptor(), &status) == 0) {
-      LiveFiles::all().add(id_of(status));
+      const std::lock_guard lock(live.mutex);
+      live.files.insert(id_of(status));
       id_ = id_of(status);
     }
   } catch (...) {
@@ -199,7 +181,10 @@ UndoFile::~UndoFile() { leave(); }
 
 /// This process no longer writes the file.
 void UndoFile::leave() {
-  if (id_ != FileId{}) LiveFiles::all().remove(std::exchange(id_, {}));
+  if (id_ != FileId{}) {
+    const std::lock_guard lock(live.mutex);
+    live.files.erase(live.files.find(std::exchange(id_, {})));
+  }
   if (undo_ >= 0) ::close(std::exchange(undo_, -1));
 }
 
@@ -270,6 +255,11 @@ void UndoFile::save(Offset place, Count bytes) {
   attempt_to([&] { saved_.emplace(first, last); });
 }
 
+void UndoFile::empty() {
+  const int failed = ::ftruncate(undo_, 0) != 0 ? errno : injected_fault("ftruncate", comm_.rank());
+  if (failed != 0) throw system_error(failed, Errc::ewrite, "truncating", path_);
+}
+
 void UndoFile::commit(Offset end) {
   const auto& failed = lost_ ? lost_ : failed_;
   std::int64_t any[] = {failed.has_value(), any_};
@@ -280,13 +270,15 @@ void UndoFile::commit(Offset end) {
             "a write of the file's metadata failed" +
                 (failed ? ": " + failed->message() : " on another rank"),
             "what was flushed before it is safe: it is put back when the file is opened again");
+  // If truncating fails, either file may be the valid one. So everything that either one has is
+  // saved again before it is overwritten. The oldest bytes are the ones that are restored.
+  saved_.clear();
+  end_ = std::max(end_, end);
   if (any[1] != 0)
     agree_on_error(comm_, attempt_to([&] {
-                     if (comm_.is_root() && active_ && ::ftruncate(undo_, 0) != 0)
-                       throw system_error(errno, Errc::ewrite, "truncating", path_);
+                     if (comm_.is_root() && active_) empty();
                    }));
   // From now on the new file is valid, and ranks may overwrite it: the undo file is empty.
-  saved_.clear();
   any_ = false;
   end_ = end;
 }
@@ -314,7 +306,7 @@ bool put_back(const std::string& path, bool writing) {
   }, status{};
   if (::lstat(undo_name.c_str(), &found) != 0 || ::stat(path.c_str(), &status) != 0) return false;
   if (found.st_size == 0 && !writing) return false;
-  if (LiveFiles::all().has(id_of(status))) return false;
+  if (const std::lock_guard lock(live.mutex); live.files.contains(id_of(status))) return false;
   Report report;
   File undo(undo_name, true, 0, report);
   struct stat opened {};

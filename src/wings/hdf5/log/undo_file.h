@@ -54,7 +54,8 @@ class UndoFile {
     if (!lost_) lost_ = std::move(error);
   }
   /// Collective. The file's contents are valid from now on, and end at `end`. Throws on all ranks
-  /// if a write failed since begin(); then the old file stays valid.
+  /// if a write failed since begin(); then the old file stays valid. If the step itself fails,
+  /// either file is valid, until a later commit() succeeds.
   void commit(Offset end);
   /// Collective. The same, and removes the undo file.
   void close(Offset end);
@@ -71,6 +72,7 @@ class UndoFile {
   void leave();
   void open();
   void append(Offset from, Offset to);
+  void empty();
 
   Comm comm_;
   std::string path_;

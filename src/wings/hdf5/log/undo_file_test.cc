@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -17,6 +18,9 @@
 
 namespace forebay {
 namespace undo_file_test {
+
+// The library looks up only once whether system calls may be made to fail (storage/fault.h).
+const int may_fail = ::setenv("FOREBAY_FAULT", "none", 0);
 
 constexpr Offset witness_place = 40;
 
@@ -37,8 +41,8 @@ class UndoFileTest : public testing::Test {
     return std::as_bytes(std::span(s));
   }
   std::string content() {
-    std::string all(1000, ' ');
-    file_.read_at(0, std::as_writable_bytes(std::span(all)));
+    std::string all(2000, ' ');
+    all.resize(file_.read_at(0, std::as_writable_bytes(std::span(all))));
     return all;
   }
   bool has_undo() { return std::filesystem::exists(undo_path(path_)); }
@@ -76,6 +80,23 @@ TEST_F(UndoFileTest, what_was_committed_stays) {
     undo.commit(1000);
     old_ = content();
     overwrite(undo, 102, "second");
+  }
+  EXPECT_TRUE(put_back(path_, false));
+  EXPECT_EQ(content(), old_);
+}
+
+// Whether the undo file was truncated nonetheless is unknown. Here it was.
+TEST_F(UndoFileTest, after_a_commit_that_failed_either_file_is_restored) {
+  {
+    UndoFile undo = this->undo();
+    overwrite(undo, 100, "first");
+    file_.write_at(1000, text("the new file is longer"));
+    ::setenv("FOREBAY_FAULT", "ftruncate:call=1:errno=EIO", 1);
+    EXPECT_THROW(undo.commit(1022), Error);
+    ::setenv("FOREBAY_FAULT", "none", 1);
+    old_ = content();
+    overwrite(undo, 100, "second");
+    overwrite(undo, 990, "behind the end of the old one");
   }
   EXPECT_TRUE(put_back(path_, false));
   EXPECT_EQ(content(), old_);

@@ -4,6 +4,7 @@
 
 #include <hdf5.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -56,5 +57,28 @@ inline Hdf5Id owned(hid_t id, std::string_view what) { return Hdf5Id(checked(id,
 inline Hdf5Id owned_space(hid_t id) { return owned(id, "making a dataspace"); }
 inline Hdf5Id owned_type(hid_t id) { return owned(id, "making a datatype"); }
 inline Hdf5Id owned_list(hid_t id) { return owned(id, "making a property list"); }
+
+/// Returns a text. ask(to, size) returns its length, and stores as much of it as fits, with a NUL.
+/// It returns a negative number if it fails.
+template <typename Ask>
+std::string hdf5_text(Ask&& ask, std::string_view what) {
+  char* const nowhere = nullptr;
+  const auto length = static_cast<std::size_t>(checked(ask(nowhere, std::size_t{0}), what));
+  std::string text(length + 1, '\0');
+  checked(ask(text.data(), text.size()), what);
+  text.resize(length);
+  return text;
+}
+
+/// Returns the innermost message on HDF5's error stack.
+inline std::string innermost_error() {
+  std::string text;
+  const auto keep_first = [](unsigned n, const H5E_error2_t* error, void* kept) -> herr_t {
+    if (n == 0 && error->desc != nullptr) *static_cast<std::string*>(kept) = error->desc;
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &text);
+  return text;
+}
 
 }  // namespace forebay

@@ -1,0 +1,87 @@
+#include "patches/balance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "patches/plan/balanced_files.h"
+#include "patches/plan/morton.h"
+
+namespace forebay::patches {
+namespace balance_test {
+
+using chunked::SizedChunk;
+
+Variable variable(std::vector<Count> shape, bool is_record = false) {
+  Variable var;
+  var.type = Type::float64;
+  var.shape = std::move(shape);
+  var.dimids.resize(var.shape.size());
+  var.is_record = is_record;
+  return var;
+}
+
+// A few large chunks among many small ones.
+Count size_of_chunk(Count id) { return id % 7 == 3 ? 5000 + 13 * id : 40 + id % 5; }
+
+TEST(ShareOut, files_are_runs_of_morton_order_about_equally_large) {
+  const Variable var = variable({40, 24, 56});
+  const ChunkGrid grid(var, std::array<Count, 3>{8, 8, 8});
+  std::vector<SizedChunk> chunks;
+  Count largest = 0, total = 0;
+  for (Count id = 0; id < grid.chunks(0); ++id) {
+    chunks.push_back({&var, &grid, id, size_of_chunk(id)});
+    largest = std::max(largest, chunks.back().bytes);
+    total += chunks.back().bytes;
+  }
+  for (const Count files : {1, 2, 5, 16, 200}) {
+    const auto found = share_out(chunks, files);
+    std::vector<Count> bytes(static_cast<std::size_t>(files));
+    for (std::size_t i = 0; i < chunks.size(); ++i) bytes.at(found[i]) += chunks[i].bytes;
+    EXPECT_LE(*std::max_element(bytes.begin(), bytes.end()), total / files + 1 + largest);
+    const MortonOrder order(std::array<Count, 3>{5, 3, 7});
+    std::vector<std::uint32_t> along(chunks.size());
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+      along.at(static_cast<std::size_t>(order.number_of(grid.coordinates(chunks[i].id)))) =
+          found[i];
+    EXPECT_TRUE(std::is_sorted(along.begin(), along.end())) << files;
+  }
+}
+
+TEST(ShareOut, what_lies_at_one_place_stays_together) {
+  const Variable plain = variable({16, 32, 32}), more = variable({0, 2, 16, 32, 32}, true),
+                 flat = variable({20, 20});
+  const ChunkGrid grid(plain, std::array<Count, 3>{8, 8, 8});
+  const ChunkGrid of_records(more, std::array<Count, 5>{1, 1, 8, 8, 8});
+  const ChunkGrid in_2d(flat, std::array<Count, 2>{10, 10});
+  std::vector<SizedChunk> chunks;
+  for (Count id = 0; id < in_2d.chunks(0); ++id) chunks.push_back({&flat, &in_2d, id, 100});
+  for (Count id = 0; id < grid.chunks(0); ++id)
+    chunks.push_back({&plain, &grid, id, size_of_chunk(id)});
+  for (Count id = 0; id < of_records.chunks(3); ++id)
+    chunks.push_back({&more, &of_records, id, size_of_chunk(id + 1)});
+  const auto found = share_out(chunks, 9);
+  std::map<std::vector<Count>, std::uint32_t> file_at;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    auto at = chunks[i].grid->coordinates(chunks[i].id);
+    if (chunks[i].var == &more) at.erase(at.begin(), at.begin() + 2);
+    EXPECT_EQ(file_at.try_emplace(at, found[i]).first->second, found[i]) << i;
+  }
+  EXPECT_EQ(file_at.size(), 4u + 32u);
+  // Grids are in sequence: the few small chunks of the first one are in the first file.
+  EXPECT_EQ(found[3], 0u);
+  EXPECT_EQ(*std::max_element(found.begin(), found.end()), 8u);
+}
+
+TEST(ShareOut, nothing_to_share_and_chunks_without_bytes) {
+  EXPECT_TRUE(share_out({}, 4).empty());
+  const Variable var = variable({16});
+  const ChunkGrid grid(var, std::array<Count, 1>{8});
+  const std::vector<SizedChunk> chunks = {{&var, &grid, 0, 0}, {&var, &grid, 1, 0}};
+  EXPECT_EQ(share_out(chunks, 4), (std::vector<std::uint32_t>{0, 0}));
+}
+
+}  // namespace balance_test
+}  // namespace forebay::patches
