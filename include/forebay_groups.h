@@ -70,7 +70,10 @@ FOREBAY_EXPORT extern int forebay_write_box(int file, const char* name, const in
  * the program is killed later. If it fails, the step is not in the file, earlier ones are
  * unchanged, and the next one begins. */
 FOREBAY_EXPORT extern int forebay_end_step(int file);
-/* Collective. When it returns, all steps so far are on the device. */
+/* Collective. When it returns, all steps so far are on the device, with all that a reader needs:
+ * steps that waited in a queue or in logs (stages async and burst), steps of earlier openings of
+ * the file, values, index and the names of files. A power failure afterwards costs none of them,
+ * and no log brings them back. */
 FOREBAY_EXPORT extern int forebay_sync(int file);
 /* Collective. Drops what was written since the last forebay_end_step. The number is free in any
  * case. */

@@ -277,12 +277,27 @@ bool BpDirectory::give_back() {
   return true;
 }
 
+/// Local. Earlier steps may lie in data files that this opening does not write, and their writer
+/// may have ended without a sync. Ranks divide these files among themselves.
+void BpDirectory::sync_earlier() {
+  if (synced_earlier_) return;
+  Rank next = 0;
+  for (const auto& [number, end] : old_.whole_ends) {
+    const std::string path = path_ + "/data." + std::to_string(number);
+    // Nobody needs a file of blocks without a payload, whose values are in the index.
+    if (next == comm_.rank() && fs::exists(path)) sync_path(path);
+    next = (next + 1) % comm_.size();
+  }
+}
+
 void BpDirectory::sync() {
   agree_on_error(comm_, attempt_to([&] {
                    data_->sync();
                    if (early_ && early_->was_written()) early_->file().sync();
                    metadata_->sync();
+                   sync_earlier();
                  }));
+  synced_earlier_ = true;
   by_root(comm_, [&] {
     index_->sync();
     if (!options_.drop_all) sync_path(path_);

@@ -47,11 +47,13 @@ class BpDirectory final : public BpFiles {
   void prepare_early(bool append);
   void open_in_turns();
   void follow_openings();
+  void sync_earlier();
 
   OldDirectory old_;
   std::uint64_t last_opening_ = 0;  // the largest opening in this rank's files; 0: none
   std::uint32_t data_files_ = 1;
   bool goes_on_ = false;  // continues existing files
+  bool synced_earlier_ = false;
   std::unique_ptr<File> index_;
   std::shared_ptr<File> metadata_;
   std::unique_ptr<NodeFile> early_;

@@ -67,7 +67,7 @@ class StepLog {
   /// `report` must outlive this object.
   StepLog(std::unique_ptr<journal::Writer> log, const Limits& limits, Report& report);
 
-  // All are local. Only drain() throws.
+  // All are local. Only drain() and sync() throw.
 
   /// Adds ascending pieces of `file`, which must outlive the log and is `of.file`. Returns false if
   /// there was no space; none of them is in the log then.
@@ -85,6 +85,7 @@ class StepLog {
   void drain();
   /// Drops drained entries and the records.
   void drop() noexcept;
+  void sync() { log_->sync(); }  ///< waits until the log is on its device
   /// Ends the log, in which nothing waits. A log that is kept gets a mark for this.
   void end() noexcept;
 

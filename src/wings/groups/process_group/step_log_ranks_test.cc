@@ -95,6 +95,42 @@ TEST_F(StepLogRanks, a_full_log_is_emptied) {
   }
 }
 
+// A power failure leaves what the last sync of a file found. A log whose steps are in the file must
+// not have them again then.
+TEST_F(StepLogRanks, a_log_that_comes_back_after_a_sync_has_no_step_that_is_in_the_file) {
+  for (const bool emptied_before : {false, true}) {
+    SetUp();
+    run_as_threads(ranks, [&](const Comm& comm) {
+      auto& mine = logs_.at(static_cast<std::size_t>(comm.rank()));
+      Report report;
+      const auto file = open(comm, report);
+      add(comm, *file, 0);
+      file->end_step();
+      for (const auto& disk : {mine.records, mine.data})
+        disk->stored = disk->bytes;  // the system may write at any time
+      if (emptied_before) {          // the log is full, and is emptied at the end of the step
+        mine.data->room = 0;
+        add(comm, *file, 1);
+        file->end_step();
+      }
+      file->sync();
+      EXPECT_EQ(mine.records->stored, mine.records->bytes);
+      EXPECT_EQ(mine.data->stored, mine.data->bytes);
+      auto stored = mine.copy();
+      stored.records->bytes = stored.records->stored;
+      stored.data->bytes = stored.data->stored;
+      int pieces = 0;
+      walk_pieces(*stored.reader(), [&](auto&&...) { ++pieces; });
+      EXPECT_EQ(pieces, 0);
+      mine.records->stored.clear();
+      file->sync();  // nothing was dropped since
+      EXPECT_TRUE(mine.records->stored.empty());
+      file->close();
+    });
+    check(emptied_before ? std::vector<int>{0, 1} : std::vector<int>{0});
+  }
+}
+
 TEST_F(StepLogRanks, a_step_that_is_given_up_goes_to_no_file) {
   run_as_threads(ranks, [&](const Comm& comm) {
     Report report;

@@ -171,6 +171,14 @@ void LogSink::finish() {
   if (!held_.empty()) empty();
 }
 
+/// A power failure may undo what no device has stored. Then a log would have steps again that are
+/// in the file, or only parts of them, and nobody could open the file before it is recovered.
+void LogSink::synced() {
+  if (!unsynced_) return;
+  agree_on_error(comm_, attempt_to([&] { log_->sync(); }));
+  unsynced_ = false;
+}
+
 /// Collective. Writes all waiting pieces from logs to the files, and then the records of their
 /// steps.
 void LogSink::empty() {
@@ -178,6 +186,7 @@ void LogSink::empty() {
   files_.show(held_);
   held_.clear();
   log_->drop();
+  unsynced_ = true;
 }
 
 std::optional<Error> LogSink::close() {

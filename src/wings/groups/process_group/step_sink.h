@@ -62,6 +62,9 @@ class StepSink {
 
   /// Collective. Writes waiting steps to the file.
   virtual void finish() {}
+  /// Collective, after finish(), once the file is on its device. Waits until a log that dropped
+  /// steps is on its device, too.
+  virtual void synced() {}
   /// Collective. Calls finish(), a second time if it fails. Then drops a step that cannot be
   /// written, and returns the error.
   virtual std::optional<Error> close();
@@ -121,6 +124,7 @@ class LogSink final : public StepSink {
   void show(const bp::StepRecord& record) override;
   void give_up() override { log_->forget_step(); }
   void finish() override;
+  void synced() override;
   std::optional<Error> close() override;
 
  private:
@@ -129,6 +133,7 @@ class LogSink final : public StepSink {
 
   std::unique_ptr<StepLog> log_;
   std::vector<bp::StepRecord> held_;  // of waiting steps; on all ranks, root's are used
+  bool unsynced_ = false;  // the logs' devices may still have dropped steps; equal on all ranks
 };
 
 }  // namespace forebay::process_group

@@ -487,6 +487,7 @@ void StepWriter::sync() {
   sink_->finish();
   const StepTimer timer(report_, Step::sync);
   files_->sync();
+  sink_->synced();
 }
 
 void StepWriter::close() {

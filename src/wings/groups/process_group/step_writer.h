@@ -110,7 +110,8 @@ class StepWriter {
   /// the next call tries it again.
   void end_step();
 
-  /// Collective. All steps so far are on the device when this returns.
+  /// Collective. All steps so far, also those of earlier openings, are on the device when this
+  /// returns, and no log has them any more.
   void sync();
   /// Collective. Drops blocks of a step that was not ended. If it throws with stage async, the last
   /// step could not be written and is dropped, too.

@@ -75,7 +75,11 @@ class ProcessGroups final : public GroupWriter, LeftOpen {
     if (const auto failed = up_to_meeting(comm_, [&] { file_->end_step(); })) throw *failed;
   }
   void sync() override {
-    if (const auto failed = up_to_meeting(comm_, [&] { file_->sync(); })) throw *failed;
+    const auto failed = up_to_meeting(comm_, [&] {
+      file_->sync();
+      if (staging_) staging_->sync();
+    });
+    if (failed) throw *failed;
   }
   void close() override {
     if (std::exchange(closed_, true)) return;

@@ -73,6 +73,10 @@ void GroupStaging::make_log(const Method& method, Report& report) {
   log_ = std::make_unique<process_group::StepLog>(std::move(log), limits, report);
 }
 
+void GroupStaging::sync() {
+  by_root(comm_, [&] { control_->sync(); });
+}
+
 // The order matters: a control file without logs is recognised, logs without a control file are
 // not.
 void GroupStaging::end() {

@@ -23,6 +23,10 @@ class GroupStaging {
   /// Local, once. Returns this rank's log. This object must outlive it.
   std::unique_ptr<process_group::StepLog> take_log() { return std::move(log_); }
 
+  /// Collective. Waits until the control file is on its device. Without it a power failure might
+  /// leave a damaged one, with which nobody could open the file.
+  void sync();
+
   /// Collective. Says that all steps are in the file: the control file is removed, and so are the
   /// logs unless they are to be kept. Without this call they stay.
   void end();
