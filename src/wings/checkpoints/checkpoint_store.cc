@@ -111,9 +111,13 @@ void Store::open_tiers() {
   if (method_.checkpoint_fast != nowhere)
     fast_ = open(method_.checkpoint_fast, method_.checkpoint_fast_bytes);
   directory_ = open(method_.checkpoint_dir, method_.checkpoint_dir_bytes);
+  // An earlier program may have synced states, and what it did later may not be on the device:
+  // which states it dropped, and what replaced them.
+  for (FileTier* tier : {fast_.get(), directory_.get()})
+    if (tier && !tier->is_new()) tier->sync();
   if (fast_) take_states(Tier::fast);
   take_states(Tier::directory);
-  synced_ = last_serial_;  // an earlier program may have synced them
+  synced_ = last_serial_;
 }
 
 /// Collective. If the files of one rank are elsewhere, in another directory or on another node, the
@@ -138,11 +142,11 @@ void Store::take_states(Tier tier) {
     last_serial_ = std::max(last_serial_, serial);
     const StatePtr known = states_.find(record.id);
     if (known && known->record.serial >= serial) {
-      from.drop(serial);
+      from.drop(serial, true);
       continue;
     }
     if (known) {
-      files(known->tier)->drop(known->record.serial);
+      files(known->tier)->drop(known->record.serial, true);
       states_.remove(*known);
     }
     const auto state = std::make_shared<State>();
@@ -318,7 +322,9 @@ void Store::commit() {
   draft.record.serial = ++last_serial_;
   needed_ = draft.record.bytes;
   if (needed_ > memory_ || memory_ == 0 || !keep_in_memory(lock, *state, draft)) {
-    state->tier = keep_draft(lock, draft);
+    const StatePtr old = states_.find(draft.record.id);
+    state->replaced_synced = old && is_synced(*old);
+    state->tier = keep_draft(lock, draft, state->replaced_synced);
     state->record = std::move(draft.record);
   }
   note_push(*state);
@@ -327,7 +333,7 @@ void Store::commit() {
     if (before->tier == Tier::memory)
       leave_memory(*before);
     else
-      discard(before->tier, before->record.serial);
+      discard(before->tier, before->record.serial, is_synced(*before));
     states_.remove(*before);
   }
   states_.add(state);
@@ -422,16 +428,24 @@ void Store::set_aside(std::vector<RawBytes> memory) {
   }
 }
 
-/// Keeps a state in files. A state that is moving counts in two tiers, so the space that it leaves
-/// may be the missing space.
-Tier Store::keep_draft(Lock& lock, Draft& draft) {
+/// Keeps a state in files, and on the device if it replaces a synced one. A state that is moving
+/// counts in two tiers, so the space that it leaves may be the missing space.
+Tier Store::keep_draft(Lock& lock, Draft& draft, bool replaces_synced) {
   for (bool moves = true; moves;) {
     const Count moved = account_[Account::moved_down];
     moves = moving_ > 0;
     lock.unlock();
-    const auto tier = keep_in_files(
-        draft.record, Tier::fast, [&](FileTier& to) { to.add(draft.record, draft.pieces, team_); });
+    const auto tier = keep_in_files(draft.record, Tier::fast, [&](FileTier& to) {
+      to.add(draft.record, draft.pieces, team_, replaces_synced);
+    });
+    const auto failed = attempt_to([&] {
+      if (tier && replaces_synced) files(*tier)->sync();
+    });
     lock.lock();
+    if (failed) {
+      discard(*tier, draft.record.serial, true);
+      throw *failed;
+    }
     if (tier) return *tier;
     moves = moves || moving_ > 0 || account_[Account::moved_down] != moved;
     wait_until(lock, [&] { return moving_ == 0; });
@@ -446,11 +460,19 @@ std::optional<Tier> Store::keep_in_files(Record& record, Tier first, const AddTo
   std::vector<Tier> last;  // tiers that were full; they may have space now
   const auto keeps = [&](Tier tier) {
     bool kept = false;
-    return attempt_into(failed,
-                        [&] {
-                          if ((kept = reserve(tier, record))) add(*files(tier));
-                        }) &&
-           kept;
+    const auto keep = [&] {
+      if ((kept = reserve(tier, record))) add(*files(tier));
+    };
+    auto refused = attempt_to(keep);
+    // The missing space may be retired.
+    if ((refused || !kept) && files(tier)->has_retired())
+      refused = attempt_to([&] {
+        files(tier)->sync();
+        keep();
+      });
+    kept = kept && !refused;
+    keep_first(failed, std::move(refused));
+    return kept;
   };
   for (const Tier tier : {Tier::fast, Tier::directory}) {
     if (tier < first || !files(tier)) continue;
@@ -530,12 +552,13 @@ void Store::drop(StateId id) {
 
 /// Drops an obsolete copy. If its file cannot be written now, this is done before anything else is
 /// dropped: once the newer copy is gone, the old one would be found again.
-void Store::discard(Tier tier, std::uint64_t serial) {
-  if (attempt_to([&] { files(tier)->drop(serial); })) stale_.emplace_back(tier, serial);
+void Store::discard(Tier tier, std::uint64_t serial, bool synced) {
+  if (attempt_to([&] { files(tier)->drop(serial, synced); })) stale_.emplace_back(tier, serial);
 }
 
 void Store::discard_stale() {
-  for (; !stale_.empty(); stale_.pop_back()) files(stale_.back().first)->drop(stale_.back().second);
+  for (; !stale_.empty(); stale_.pop_back())
+    files(stale_.back().first)->drop(stale_.back().second, true);
 }
 
 /// No other thread may use the state.
@@ -544,7 +567,7 @@ void Store::forget(const StatePtr& state) {
   if (refused_ != state->record.id.step) refused_.reset();
   ++account_[Account::drops];
   if (state->tier != Tier::memory)
-    files(state->tier)->drop(state->record.serial);
+    files(state->tier)->drop(state->record.serial, is_synced(*state));
   else
     leave_memory(*state);
   if (ahead_ && ahead_->serial == state->record.serial) ahead_.reset();

@@ -74,8 +74,9 @@ class Store {
   const Part& variable(int number) const;  ///< as it was declared; Errc::enotvar
 
   /// Keeps the values of all variables that have memory. Once the state is kept, an older state of
-  /// the same step is dropped. The memory is the caller's again. Errc::eno_space and others:
-  /// nothing has changed.
+  /// the same step is dropped. If a sync has completed that one, a new state in files is on the
+  /// device before. The memory is the caller's again. Errc::eno_space and others: nothing has
+  /// changed.
   void push(StateId id);
   /// Restores the latest state, drops it and returns its step. Errc::enodata: there is none.
   Count pop();
@@ -192,11 +193,11 @@ class Store {
   void note_push(State& state);
   bool keep_in_memory(Lock& lock, State& state, Draft& draft);
   using AddTo = std::function<void(FileTier&)>;
-  Tier keep_draft(Lock& lock, Draft& draft);
+  Tier keep_draft(Lock& lock, Draft& draft, bool replaces_synced);
   std::optional<Tier> keep_in_files(Record& record, Tier first, const AddTo& add);
   bool reserve(Tier tier, Record& record);
   void forget(const StatePtr& state);
-  void discard(Tier tier, std::uint64_t serial);
+  void discard(Tier tier, std::uint64_t serial, bool synced);
   void discard_stale();
   void leave_memory(State& state);
   void set_aside(std::vector<RawBytes> memory);
@@ -208,6 +209,10 @@ class Store {
   bool memory_has_room(Kind kind, Count bytes) const;
 
   StatePtr found(StateId id) const;
+  /// Whether a power failure must leave the state, or what replaces it, until it is dropped.
+  bool is_synced(const State& state) const {
+    return state.replaced_synced || state.record.serial <= synced_;
+  }
   static StateInfo info_of(const State& state);
   void wait_for(Lock& lock, const State& state);
   void wait_until(Lock& lock, const std::function<bool()>& is_so);

@@ -37,6 +37,7 @@ std::mutex synced_mutex;
 std::set<std::string> synced;
 /// Called first by the next sync of the slow directory's data file; returns an errno, or 0.
 std::function<int()> at_sync;
+std::function<void(const std::filesystem::path&)> before_sync;  ///< before_each_sync()
 
 }  // namespace
 
@@ -50,6 +51,7 @@ extern "C" int fsync(int fd) {
     {
       const std::lock_guard lock(synced_mutex);
       synced.insert(path.filename());
+      if (before_sync) before_sync(path);
       if (path.extension() == ".data" && path.parent_path().filename() == "slow")
         act = std::exchange(at_sync, nullptr);
     }
@@ -59,6 +61,12 @@ extern "C" int fsync(int fd) {
 }
 
 namespace forebay::checkpoint {
+
+void before_each_sync(std::function<void(const std::filesystem::path&)> act) {
+  const std::lock_guard lock(synced_mutex);
+  before_sync = std::move(act);
+}
+
 namespace {
 
 namespace fs = std::filesystem;

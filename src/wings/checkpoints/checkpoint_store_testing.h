@@ -6,17 +6,23 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "method/method.h"
 
 namespace forebay::checkpoint {
 
-/// A new temporary folder with the subfolders "quick" and "slow".
+/// From now on calls `act` with the path of each file before it is synced to the device. Nothing:
+/// no longer. checkpoint_store_test.cc, which replaces fsync(), defines it.
+void before_each_sync(std::function<void(const std::filesystem::path&)> act);
+
+/// A new folder in `parent` with the subfolders "quick" and "slow", which is removed with this
+/// object.
 struct Folder {
   std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "forebay_store_XXXXXX").string();
+  explicit Folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "forebay_store_XXXXXX").string();
     path = mkdtemp(name.data());
     std::filesystem::create_directory(path / "quick");
     std::filesystem::create_directory(path / "slow");

@@ -84,18 +84,19 @@ void Store::move_down(Lock& lock, const StatePtr& state, Team& team) {
   });
   lock.lock();
   // After a sync, the state must be on the device at its new place before it leaves the old one.
-  if (to && from != Tier::memory && record.serial <= synced_) {
+  const bool synced = from != Tier::memory && is_synced(*state);
+  if (to && synced) {
     lock.unlock();
     failed = attempt_to([&] { files(*to)->sync(); });
     lock.lock();
-    if (failed) discard(*to, record.serial);
+    if (failed) discard(*to, record.serial, false);
   }
   if (to && !failed) {
     ++account_[Account::moved_down];
     if (from == Tier::memory)
       leave_memory(*state);
     else
-      discard(from, state->record.serial);
+      discard(from, state->record.serial, synced);
     states_.move(*state, std::move(record), *to);
   }
   keep_first(failed_, std::move(failed));

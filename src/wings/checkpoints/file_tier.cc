@@ -141,23 +141,25 @@ Count FileTier::room() const {
 
 bool FileTier::reserve(Record& record, Count leaves) {
   const std::lock_guard lock(mutex_);
-  if (record.bytes > std::max<Count>(limit_ - used_, 0) - leaves) return false;
+  if (record.bytes > std::max<Count>(limit_ - used_ - retired_bytes_, 0) - leaves) return false;
   record.place = space_.allocate(record.bytes);
   used_ += record.bytes;
   return true;
 }
 
-void FileTier::add(Record& record, std::span<const iovec> parts, Team& team) {
-  keep(record, [&] { write(record, parts, team); });
+void FileTier::add(Record& record, std::span<const iovec> parts, Team& team, bool replaces_synced) {
+  keep(record, replaces_synced, [&] { write(record, parts, team); });
 }
 
 void FileTier::add(const Record& record, FileTier& from, Offset place) {
-  keep(record, [&] { copy(record, from, place); });
+  keep(record, false, [&] { copy(record, from, place); });
 }
 
-void FileTier::keep(const Record& record, const std::function<void()>& write) {
+void FileTier::keep(const Record& record, bool replaces_synced,
+                    const std::function<void()>& write) {
   try {
     write();
+    if (replaces_synced) data_->sync();
     Bytes entry = printed(record);
     const std::lock_guard lock(mutex_);
     note(record, std::move(entry));
@@ -302,14 +304,34 @@ void FileTier::give_back(Offset place, Count bytes) {
   used_ -= bytes;
 }
 
-void FileTier::drop(std::uint64_t serial) {
+void FileTier::drop(std::uint64_t serial, bool synced) {
   const std::lock_guard lock(mutex_);
   const auto found = live_.find(serial);
   if (found == live_.end()) return;
   append(printed(Dropped{serial}));
-  give_back(found->second.place, found->second.bytes);
-  forget(serial);
+  if (synced) {
+    retire(serial);
+  } else {
+    give_back(found->second.place, found->second.bytes);
+    forget(serial);
+  }
   attempt_to([&] { shorten(); });  // if that fails, the journal stays as it is
+}
+
+/// Cannot fail: the journal has the entry already.
+void FileTier::retire(std::uint64_t serial) {
+  auto state = live_.extract(serial);
+  Live& its = state.mapped();
+  used_ -= its.bytes;
+  retired_bytes_ += its.bytes;
+  live_bytes_ -= std::ssize(its.entry);
+  its.entry = {};
+  retired_.insert(std::move(state));
+}
+
+bool FileTier::has_retired() const {
+  const std::lock_guard lock(mutex_);
+  return !retired_.empty();
 }
 
 /// Rewrites the journal beside the old one, and replaces it, once most of it is obsolete.
@@ -354,6 +376,9 @@ void FileTier::sync() {
                   "what it had is lost: begin from another checkpoint");
   const std::filesystem::path place = absolute_path(place_of_files());
   sync_path(place.parent_path().string());
+  for (const auto& [serial, state] : retired_) space_.release(state.place, state.bytes);
+  retired_.clear();
+  retired_bytes_ = 0;
 }
 
 void FileTier::close() {

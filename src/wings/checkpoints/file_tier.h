@@ -6,6 +6,9 @@
 // grows with each change, and is rewritten once less than half of it is needed: for n states that
 // come and go, O(n) bytes are written. Several threads may call at the same time.
 //
+// A power failure may undo what the device has not stored. So if a sync has completed a state, its
+// space is retired when it is dropped: it is free once the device knows that the state was dropped.
+//
 // The files stay usable if their folder is renamed while they are open.
 #pragma once
 
@@ -82,15 +85,18 @@ class FileTier {
   /// allow the state and `leaves` bytes more.
   bool reserve(Record& record, Count leaves = 0);
   /// Writes a state, whose parts are in memory, to its place and notes it in the journal. Uncoded
-  /// values get their checksums on the way. Throws as ByteFile::write_at; the place is free again
-  /// then.
-  void add(Record& record, std::span<const iovec> parts, Team& team);
+  /// values get their checksums on the way. If it `replaces_synced`, its values are on the device
+  /// before the journal names them. Throws as ByteFile::write_at; the place is free again then.
+  void add(Record& record, std::span<const iovec> parts, Team& team, bool replaces_synced = false);
   /// The same for a state at `place` in another file. Only a small buffer of it is in memory at a
   /// time.
   void add(const Record& record, FileTier& from, Offset place);
   void read(Offset place, std::span<std::byte> into);  ///< Errc::ebadlog if the file is too short
-  void drop(std::uint64_t serial);
-  void sync();
+  /// `synced`: a sync may have completed the state, so its space is retired. What replaces the
+  /// state is on the device already.
+  void drop(std::uint64_t serial, bool synced);
+  bool has_retired() const;  ///< whether sync() would free space
+  void sync();               ///< all is on the device; frees retired space
   void close();
   void remove() noexcept;
 
@@ -98,7 +104,7 @@ class FileTier {
   void read_journal();
   void let_go();
   void keep_those_that_are_there();
-  void keep(const Record& record, const std::function<void()>& write);
+  void keep(const Record& record, bool replaces_synced, const std::function<void()>& write);
   void write(Record& record, std::span<const iovec> parts, Team& team);
   void copy(const Record& record, FileTier& from, Offset place);
   using Bytes = std::vector<std::byte>;
@@ -114,6 +120,7 @@ class FileTier {
   };
   void note(const Record& record, Bytes entry);
   void forget(std::uint64_t serial);
+  void retire(std::uint64_t serial);
   std::string place_of_files();
 
   mutable std::mutex mutex_;  // guards space and journal
@@ -124,11 +131,13 @@ class FileTier {
   Descriptor lock_;  // on the data file
   std::unique_ptr<File> data_, journal_;
   FileSpace space_;
-  Count used_ = 0;
+  Count used_ = 0;             // bytes of states, without retired ones
   Count full_at_ = no_limit;   // bytes of states when a write failed
   Offset end_ = header_bytes;  ///< of the journal
   std::map<std::uint64_t, Live> live_;
-  Count live_bytes_ = 0;     ///< bytes of their entries
+  Count live_bytes_ = 0;                        ///< bytes of their entries
+  std::multimap<std::uint64_t, Live> retired_;  ///< without entries
+  Count retired_bytes_ = 0;
   Count journal_bytes_ = 0;  ///< written
   std::map<std::uint64_t, Record> records_;
   std::vector<std::string> damage_;

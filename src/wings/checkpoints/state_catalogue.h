@@ -29,6 +29,7 @@ struct State {
   Tier tier = Tier::memory, pushed = Tier::memory;
   std::vector<RawBytes> memory;  ///< of each part, while the state is in memory
   bool busy = false;             ///< a thread reads or moves it
+  bool replaced_synced = false;  ///< it was on the device before it replaced a synced state
 
   Count raw_bytes() const;
 
