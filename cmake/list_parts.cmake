@@ -2,8 +2,9 @@
 # that lists the parts of the library, the commands of `forebay`, or the formats of files that wings bring. ABSENT are the
 # sources of wings that are not built, of whose parts and keys the library knows the names.
 #
-# A part is a layout, stage, transport, container or codec, how the logs of one kind of file are replayed (Replay), or what
-# shares stages among files (SharingEntry), which says so at the beginning of a line of its own file, by
+# A part (docs/internals/parts.md) of the library is a layout, stage, transport, container or codec, how the logs of one
+# kind of file are replayed (Replay), or what shares stages among files (SharingEntry). It says so at the beginning of a
+# line of its own file, by
 #
 #     extern const TransportEntry posix_transport{...
 #

@@ -49,7 +49,7 @@ ROOMS = {
 }
 
 # A wing, src/wings/NAME, whose headers are included by its name. What it may use depends on the folder in it. Everything
-# in a wing may use all of that wing. No wing uses another one, and the core names none.
+# in a wing may use all of that wing. No wing uses another one, and the core includes none of any.
 WING_FOLDERS = {
     "format": Room(["base", "array", "store", "format"], files=False),
     "plan": Room(ENGINE + ["layout", "transport", "container"], files=False),

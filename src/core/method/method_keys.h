@@ -1,5 +1,5 @@
-// The table behind method keys: what each key accepts and where its value is stored. The keys of
-// one part are in that part's file (method/part.h); method_keys.cc has all others.
+// The table behind method keys: what each key accepts and where its value is stored. Keys may stand
+// in the file of the part that has them (method/part.h); method_keys.cc has all others.
 #pragma once
 
 #include <limits>
