@@ -43,8 +43,7 @@ int coarser_levels(const Variable& var) {
 
 Dataset::Dataset(Comm comm, const NamedFile& name, Method method)
     : comm_(std::move(comm)), given_(name.given), path_(name.path), method_(std::move(method)) {
-  if (method_.stage == "burst")
-    method_.burst_directory = absolute_path(method_.burst_directory, name.folder);
+  if (const auto resolve = stage_entry().resolve_paths) resolve(method_, name.folder);
   start_timeline(comm_, method_, report_, opened_);
 }
 
@@ -366,7 +365,7 @@ void Dataset::close() {
       reasons.push_back(stage_->reasons());
       reasons.insert(reasons.end(), remarks_.begin(), remarks_.end());
       if (coarse_) reasons.push_back(coarse_->reason());
-      if (method_.container == "classic" || method_.container == "directory") {
+      if (find_part<ContainerEntry>(method_.container)->has_classic_header) {
         const auto lines = without_effect(method_, as_made());
         reasons.insert(reasons.end(), lines.begin(), lines.end());
       }
