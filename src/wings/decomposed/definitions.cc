@@ -497,7 +497,13 @@ void remove_own_data_files(const std::string& path, const Schema* header) noexce
 namespace forebay {
 
 extern const LayoutEntry decomposed_layout{
-    {"decomposed", "values as ranks hold them, and each decomposition once, in files beside", 25},
+    {"decomposed",
+     "values as ranks hold them, and each decomposition once, in files beside",
+     25,
+     {},
+     netcdf_files,
+     Encoded::slabs,
+     ""},
     {.make = [](const ClassicSite& site) -> std::unique_ptr<ClassicPart> {
        return std::make_unique<decomposed::DecomposedLayout>(site);
      },

@@ -384,13 +384,13 @@ constexpr KeySpec keys[] = {
               "decodes what it reads; auto: what takes less time.",
               "engine"},
              place_in<&Method::chunk_read>, readers)
-        .with("layout=chunked|patches"),
+        .with(chunk_layouts),
     word_key({"chunk_state", "newest|synced", "newest",
               "Which state of a file with chunked or decomposed variables to open: the newest, or "
               "the last one that a sync completed, for files that a power failure damaged.",
               "engine"},
              place_in<&Method::chunk_state>, states)
-        .with("file=opened and layout=chunked|patches|decomposed"),
+        .with("file=opened and {encoded}"),
 };
 
 }  // namespace
@@ -401,7 +401,8 @@ namespace forebay {
 
 extern const LayoutEntry chunked_layout{
     {"chunked", "variables are cut into chunks that a codec makes smaller", 20, chunked::keys,
-     netcdf_files | FrontEnd::convert_hdf5 | FrontEnd::convert_zarr},
+     netcdf_files | FrontEnd::convert_hdf5 | FrontEnd::convert_zarr, Encoded::chunks,
+     "container=directory"},
     {.make = [](const ClassicSite& site) -> std::unique_ptr<ClassicPart> {
        return std::make_unique<chunked::ChunkedLayout>(site);
      },
