@@ -412,6 +412,24 @@ TEST(ToyLayout, reverses_elements) {
   EXPECT_EQ(stored_numbers({}, 5), (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
+TEST(ToyLayout, keeps_a_variable_that_is_renamed) {
+  const Folder folder;
+  const std::string path = folder.file("renamed.nc");
+  run_as_threads(2, [&](const Comm& comm) {
+    auto ds = Dataset::create(comm, path, 5, false, {{"layout", "toy"}});
+    ds->def_var("before", Type::int32, std::array{ds->def_dim("n", 4)});
+    ds->enddef();
+    ds->redef();
+    ds->rename_var(0, "after");
+    ds->enddef();
+    ds->close();
+    ds = Dataset::open(comm, path, false, {});
+    EXPECT_EQ(ds->schema().vars[0].name, "after");
+    EXPECT_STREQ(layout_of(ds->schema().vars[0]).name, "toy");
+    ds->close();
+  });
+}
+
 TEST(ToyTransport, makes_the_system_calls_and_has_a_key_of_its_own) {
   const auto calls = [](const HintMap& hints) {
     const Count before = toy_writes;
@@ -453,6 +471,7 @@ TEST(Layouts, live_together_in_one_file) {
   ::setenv("FOREBAY_CONFIG", config.c_str(), 1);
   constexpr int n = 3000;
   const std::vector<std::string> names = {"t1", "c1", "p1", "t2", "c2", "p2"};
+  const std::map<char, const char*> layouts = {{'t', "toy"}, {'c', "chunked"}, {'p', "canonical"}};
   run_as_threads(3, [&](const Comm& comm) {
     std::vector<std::vector<std::int32_t>> data;
     for (std::size_t v = 0; v < names.size(); ++v)
@@ -486,7 +505,7 @@ TEST(Layouts, live_together_in_one_file) {
     ds = Dataset::open(comm, path, false, {});
     for (std::size_t v = 0; v < names.size(); ++v) {
       EXPECT_EQ(ds->schema().vars[v].attributes.size(), 0) << names[v];
-      EXPECT_EQ(ds->schema().vars[v].chunking.has_value(), names[v][0] == 'c') << names[v];
+      EXPECT_STREQ(layout_of(ds->schema().vars[v]).name, layouts.at(names[v][0])) << names[v];
       std::vector<std::int32_t> got(n / 3);
       std::vector<Request> reads;
       reads.push_back(access(v, got, false));

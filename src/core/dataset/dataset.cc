@@ -22,11 +22,6 @@ namespace forebay {
 
 namespace {
 
-std::string layout_of(const Variable& var, bool shows_patches) {
-  if (!var.chunking) return var.decomposed ? "decomposed" : "canonical";
-  return shows_patches || Pipeline::parts_of(var.chunking->codec) > 1 ? "patches" : "chunked";
-}
-
 /// An existing file keeps its container, whatever hints say; hints apply to files that are created.
 /// If no container recognises the file, the default one opens it and reports the error.
 void use_found(Method& method, const std::string& found) {
@@ -301,7 +296,7 @@ FileAsMade Dataset::as_made() {
   FileAsMade file{was_there_, {}, {}, windows > 0 || shared, shared};
   for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
     const Variable& var = schema_.vars[v];
-    const std::string& layout = file.layouts[var.name] = layout_of(var, coarse_ != nullptr);
+    const std::string& layout = file.layouts[var.name] = layout_of(var).name;
     if (v < found_vars_ && writable_ && var.ndims() > 0) file.found[var.name] = layout;
   }
   return file;

@@ -11,6 +11,7 @@
 #include "base/text_table.h"
 #include "base/timeline.h"
 #include "layout/chunked/loaded_index.h"
+#include "layout/classic_part.h"
 
 namespace forebay {
 namespace {
@@ -88,7 +89,7 @@ void FileChecker::check_length() {
   const bool cut = ends_within_values(schema_, size);
   for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
     const Variable& var = schema_.vars[v];
-    if (var.chunking || var.decomposed || (var.is_record && schema_.numrecs == 0)) continue;
+    if (is_apart(var) || (var.is_record && schema_.numrecs == 0)) continue;
     const Offset end = end_of(schema_, var);
     if (end <= size) continue;
     if (!cut) {
@@ -200,7 +201,7 @@ void FileChecker::check_maps() {
           parts.problem +
               (parts.damaged > 1 ? ", and " + counted(parts.damaged - 1, "other part") : ""));
     }
-    if (!schema_.vars[v].decomposed || problems.empty()) continue;
+    if (!file_.maps()->keeps(schema_.vars[v]) || problems.empty()) continue;
     check.readable = false;
     check.problem = problems.front();
   }
@@ -360,7 +361,7 @@ const char* name_of(Damage::Place place) {
 Offset expected_size(const Schema& schema) {
   Offset size = schema.header_size;
   for (const Variable& var : schema.vars) {
-    if (var.chunking || var.decomposed || !var.is_record || schema.numrecs > 0)
+    if (is_apart(var) || !var.is_record || schema.numrecs > 0)
       size = std::max(size, end_of(schema, var));
   }
   return size;
