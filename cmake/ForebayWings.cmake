@@ -26,14 +26,11 @@ endif()
 
 # The public headers. One of a wing that is not built is not there, and neither are its functions.
 file(GLOB FOREBAY_HEADERS ${PROJECT_SOURCE_DIR}/include/*.h)
-set(headers_of_bundles forebay_bundle.h)
-set(headers_of_checkpoints forebay_checkpoint.h)
-set(headers_of_groups forebay_groups.h)
-set(headers_of_hdf5 forebay_vol.h)
+# That of wing NAME is forebay_NAME.h, with or without the plural's s; but the connector for HDF5 has forebay_vol.h.
 foreach(wing IN LISTS FOREBAY_ABSENT_WINGS)
-  foreach(header IN LISTS headers_of_${wing})
-    list(REMOVE_ITEM FOREBAY_HEADERS ${PROJECT_SOURCE_DIR}/include/${header})
-  endforeach()
+  string(REGEX REPLACE "s$" "s?" name ${wing})
+  string(REGEX REPLACE "^hdf5$" "vol" name ${name})
+  list(FILTER FOREBAY_HEADERS EXCLUDE REGEX "/forebay_${name}\\.h$")
 endforeach()
 
 # forebay_sources_of_wing(VARIABLE WING KIND)
@@ -65,20 +62,13 @@ function(forebay_wing_sources kind sources_list tests_list)
   set(${tests_list} ${found_tests} PARENT_SCOPE)
 endfunction()
 
-# forebay_add_wing_api(WING): its C interface, where the wing is built.
-function(forebay_add_wing_api wing)
-  if(wing IN_LIST FOREBAY_WINGS)
-    add_subdirectory(${PROJECT_SOURCE_DIR}/src/wings/${wing}/api)
-  endif()
-endfunction()
-
-# forebay_add_wing_tests(): the tests and fuzz targets of each wing that is built, src/wings/NAME/tests, which have
-# the functions and programs of tests/ to use.
-function(forebay_add_wing_tests)
-  find_package(Python3 COMPONENTS Interpreter)
+# forebay_add_wing_folders(NAME): that folder of each wing that is built and has a CMakeLists.txt in it: `api`, its C
+# interface, which without MPI may add nothing; `tests`, its tests and fuzz targets, which have the functions and programs
+# of tests/ to use.
+function(forebay_add_wing_folders name)
   foreach(wing IN LISTS FOREBAY_WINGS)
-    if(EXISTS ${PROJECT_SOURCE_DIR}/src/wings/${wing}/tests/CMakeLists.txt)
-      add_subdirectory(${PROJECT_SOURCE_DIR}/src/wings/${wing}/tests)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/src/wings/${wing}/${name}/CMakeLists.txt)
+      add_subdirectory(${PROJECT_SOURCE_DIR}/src/wings/${wing}/${name})
     endif()
   endforeach()
 endfunction()

@@ -16,6 +16,7 @@
 #include "bundles.h"
 #include "dataset/dataset.h"
 #include "dataset/records.h"
+#include "layout/classic_part.h"
 #include "method/front_end.h"
 #include "method/method.h"
 #include "support.h"
@@ -288,7 +289,7 @@ void fill_new_records(Dataset& ds, const Request& request) {
   const Count before = ds.schema().numrecs;
   for (std::size_t v = 0; v < ds.schema().vars.size(); ++v) {
     const Variable& var = ds.schema().vars[v];
-    if (!var.is_record || var.no_fill || var.chunking || var.decomposed) continue;
+    if (!var.is_record || var.no_fill || is_apart(var)) continue;
     const auto& part = std::get<Subarray>(request.selection);
     const bool whole = std::cmp_equal(v, request.var) && part.stride.empty() &&
                        std::equal(part.count.begin() + 1, part.count.end(), var.shape.begin() + 1);

@@ -1,11 +1,9 @@
 // A layout in one file, which no other file of the library knows: it keeps the elements of a
 // variable (of each record) in reversed order, in the space that the variable has.
 //
-// A toy in that every element is an extent, and in that it knows variables by name, so that they
-// cannot be renamed: a real layout has a member in Variable (array/schema.h).
+// A toy in that every element of an operation is an extent that it holds.
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,9 @@
 #include "layout/list_stream.h"
 
 namespace forebay {
+
+extern const LayoutEntry toy_layout;
+
 namespace {
 
 constexpr const char* mark = "_toy";  // an attribute of each variable that it keeps
@@ -47,13 +48,12 @@ class ToyLayout : public ClassicPart {
     write ? site_.io.write(stream) : site_.io.read(stream);
   }
 
-  bool keeps(const Variable& var) const override { return kept_.contains(var.name); }
+  bool keeps(const Variable& var) const override { return var.layout == &toy_layout; }
 
   void choose(const Schema* old, const KeptElsewhere& elsewhere) override {
     for (std::size_t i = old ? old->vars.size() : 0; i < site_.schema.vars.size(); ++i) {
-      const Variable& var = site_.schema.vars[i];
-      if (elsewhere(var) || layout_for(site_.method, var) != "toy") continue;
-      kept_.insert(var.name);
+      Variable& var = site_.schema.vars[i];
+      if (!elsewhere(var) && layout_for(site_.method, var) == "toy") var.layout = &toy_layout;
     }
   }
 
@@ -65,12 +65,11 @@ class ToyLayout : public ClassicPart {
   }
 
   Schema take_over(Schema stored) override {
-    kept_.clear();
     for (Variable& var : stored.vars) {
       const auto found = var.attributes.find(mark);
       if (!found) continue;
       var.attributes.remove(*found);
-      kept_.insert(var.name);
+      var.layout = &toy_layout;
     }
     return stored;
   }
@@ -92,7 +91,6 @@ class ToyLayout : public ClassicPart {
   }
 
   ClassicSite site_;
-  std::set<std::string> kept_;
 };
 
 }  // namespace

@@ -155,7 +155,7 @@ Type type_of_element(const DatatypeMap& map) {
 }
 
 /// A stretch of a file type: bytes of one variable that follow one another in memory.
-struct Part {
+struct Stretch {
   VarId var = 0;
   std::vector<Run> runs = {};  ///< relative to the variable's begin
   Count bytes = 0;
@@ -163,14 +163,14 @@ struct Part {
 };
 
 /// Splits a file type by the variables to which its bytes belong.
-class FileTypeParts {
+class FileTypeStretches {
  public:
-  FileTypeParts(const Dataset& ds, VarId first, bool write)
+  FileTypeStretches(const Dataset& ds, VarId first, bool write)
       : ds_(ds), first_(ds.variable(first)), write_(write) {
-    parts_.push_back({.var = first});
+    stretches_.push_back({.var = first});
   }
 
-  std::vector<Part> of(const DatatypeMap& map) {
+  std::vector<Stretch> of(const DatatypeMap& map) {
     for (const DatatypeRun& r : map.runs) {
       if (r.offset < 0) throw_outside();
       // A run may cross the end of a record or variable if no gap follows.
@@ -180,15 +180,15 @@ class FileTypeParts {
         left -= length;
       }
     }
-    return std::move(parts_);
+    return std::move(stretches_);
   }
 
  private:
   /// Adds the bytes from `at` on that belong to one record of one variable. Returns their number.
   Count add(Offset at, Count left) {
-    if (!room(ds_.variable(parts_.back().var), at)) parts_.push_back({.var = find(at)});
-    Part& part = parts_.back();
-    const Variable& var = ds_.variable(part.var);
+    if (!room(ds_.variable(stretches_.back().var), at)) stretches_.push_back({.var = find(at)});
+    Stretch& stretch = stretches_.back();
+    const Variable& var = ds_.variable(stretch.var);
     // Only whole elements count. Records may have weaker alignment, and byte steps may be no
     // multiple of an element, as in PnetCDF; in other layouts such bytes are no elements.
     const Count bytes = room(var, at), beyond = bytes % size_of(var.type), to_end = bytes - beyond;
@@ -198,10 +198,10 @@ class FileTypeParts {
       throw Error(Errc::etype_mismatch,
                   "the file type's elements are not of the type of " + var.name);
     }
-    part.runs.push_back({at - var.begin, length});
-    part.bytes += length;
+    stretch.runs.push_back({at - var.begin, length});
+    stretch.bytes += length;
     if (var.is_record) {
-      part.last_record = std::max(part.last_record, (at - var.begin) / stride(var) + 1);
+      stretch.last_record = std::max(stretch.last_record, (at - var.begin) / stride(var) + 1);
     }
     return length;
   }
@@ -243,7 +243,7 @@ class FileTypeParts {
   const Dataset& ds_;
   const Variable& first_;
   bool write_;
-  std::vector<Part> parts_;
+  std::vector<Stretch> stretches_;
   std::multimap<Offset, VarId> by_begin_;
 };
 
@@ -394,18 +394,18 @@ std::vector<Request> make_typed_requests(Dataset& ds, int varid, Direction direc
   Request whole;
   whole.write = direction == put;
   whole.elements = map.elements();
-  std::vector<Part> parts = FileTypeParts(ds, varid, whole.write).of(map);
+  std::vector<Stretch> stretches = FileTypeStretches(ds, varid, whole.write).of(map);
   use_flexible_memory(var, buffer, false, whole);
   check_buffer(whole);
   std::vector<Request> requests;
-  for (Part& part : parts) {
+  for (Stretch& stretch : stretches) {
     Request a;
-    a.var = part.var;
+    a.var = stretch.var;
     a.write = whole.write;
-    a.last_record = part.last_record;
-    a.elements = part.bytes / size_of(var.type);
-    const Variable& variable = ds.variable(part.var);
-    RunList list = sorted_run_list(std::move(part.runs), {}, a.write);
+    a.last_record = stretch.last_record;
+    a.elements = stretch.bytes / size_of(var.type);
+    const Variable& variable = ds.variable(stretch.var);
+    RunList list = sorted_run_list(std::move(stretch.runs), {}, a.write);
     const Count in_file = file_type_stride(ds, variable), dense = variable.inner_bytes();
     if (variable.is_record && in_file != dense) list = *rebased(list, in_file, dense);
     a.selection = Runs{ds.run_lists().share(list)};

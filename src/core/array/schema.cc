@@ -156,10 +156,6 @@ bool Schema::any_chunked() const {
   return std::any_of(vars.begin(), vars.end(), [](const Variable& v) { return v.chunking; });
 }
 
-bool Schema::any_decomposed() const {
-  return std::any_of(vars.begin(), vars.end(), [](const Variable& v) { return v.decomposed; });
-}
-
 Attribute text_attribute(std::string name, std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {std::move(name), Type::chr, std::ssize(text), {bytes.begin(), bytes.end()}};

@@ -88,6 +88,8 @@ struct Chunking {
   bool operator==(const Chunking&) const = default;
 };
 
+struct LayoutEntry;
+
 struct Variable {
   std::string name;
   Type type = Type::none;
@@ -95,10 +97,10 @@ struct Variable {
   AttributeList attributes;
   bool no_fill = true;  ///< PnetCDF's default; a fill value itself is the attribute _FillValue
   std::optional<Chunking> chunking;  ///< nothing: not stored in chunks
-  bool decomposed =
-      false;  ///< stored as ranks held it, by maps (layout decomposed), beside the file
-  /// The pipeline for parts of its slabs (codec/pipeline.h), if it is decomposed; nothing: not
-  /// chosen.
+  /// The layout that keeps it, which sets this; null: it is canonical, or in chunks (layout_of,
+  /// layout/classic_part.h).
+  const LayoutEntry* layout = nullptr;
+  /// The pipeline for parts of its slabs (codec/pipeline.h), if it has slabs; nothing: not chosen.
   std::optional<std::string> slab_codec;
   int decomposition = -1;  ///< index of the map that defines it, in the schema; -1: none
 
@@ -163,7 +165,6 @@ class Schema {
   /// Returns whether any variable is stored in chunks. Such a file has no record section: all its
   /// record variables are chunked (Hou 2023, §5.2.4).
   bool any_chunked() const;
-  bool any_decomposed() const;
 
  private:
   NameIndex dim_index_, var_index_;

@@ -159,6 +159,8 @@ struct ContainerEntry : Part {
   /// reads the file only if several containers could match. Opening reads it anyway and reports
   /// errors.
   bool (*recognises)(const std::string& path, bool is_directory);
+  /// Its definitions are a classic header, so that variables have the layouts of classic files.
+  bool has_classic_header = false;
 };
 
 }  // namespace forebay

@@ -22,11 +22,6 @@ namespace forebay {
 
 namespace {
 
-std::string layout_of(const Variable& var, bool shows_patches) {
-  if (!var.chunking) return var.decomposed ? "decomposed" : "canonical";
-  return shows_patches || Pipeline::parts_of(var.chunking->codec) > 1 ? "patches" : "chunked";
-}
-
 /// An existing file keeps its container, whatever hints say; hints apply to files that are created.
 /// If no container recognises the file, the default one opens it and reports the error.
 void use_found(Method& method, const std::string& found) {
@@ -43,8 +38,7 @@ int coarser_levels(const Variable& var) {
 
 Dataset::Dataset(Comm comm, const NamedFile& name, Method method)
     : comm_(std::move(comm)), given_(name.given), path_(name.path), method_(std::move(method)) {
-  if (method_.stage == "burst")
-    method_.burst_directory = absolute_path(method_.burst_directory, name.folder);
+  if (const auto resolve = stage_entry().resolve_paths) resolve(method_, name.folder);
   start_timeline(comm_, method_, report_, opened_);
 }
 
@@ -302,7 +296,7 @@ FileAsMade Dataset::as_made() {
   FileAsMade file{was_there_, {}, {}, windows > 0 || shared, shared};
   for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
     const Variable& var = schema_.vars[v];
-    const std::string& layout = file.layouts[var.name] = layout_of(var, coarse_ != nullptr);
+    const std::string& layout = file.layouts[var.name] = layout_of(var).name;
     if (v < found_vars_ && writable_ && var.ndims() > 0) file.found[var.name] = layout;
   }
   return file;
@@ -366,7 +360,7 @@ void Dataset::close() {
       reasons.push_back(stage_->reasons());
       reasons.insert(reasons.end(), remarks_.begin(), remarks_.end());
       if (coarse_) reasons.push_back(coarse_->reason());
-      if (method_.container == "classic" || method_.container == "directory") {
+      if (find_part<ContainerEntry>(method_.container)->has_classic_header) {
         const auto lines = without_effect(method_, as_made());
         reasons.insert(reasons.end(), lines.begin(), lines.end());
       }

@@ -56,7 +56,7 @@ bool Dataset::Staging::would_lose() const {
 }
 
 std::string Dataset::Staging::if_not_ended() const {
-  if (dataset_.method_.stage != "burst") return LeftOpen::if_not_ended();
+  if (!dataset_.stage_entry().keeps_logs) return LeftOpen::if_not_ended();
   return "what had not been written yet is in its logs (bring it in with: forebay recover " +
          dataset_.path_ + ")";
 }

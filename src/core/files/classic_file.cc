@@ -59,7 +59,7 @@ class Pieces {
 }  // namespace
 
 Offset end_of(const Schema& schema, const Variable& var) {
-  if (var.chunking || var.decomposed) return var.begin + size_of(var.type);
+  if (is_apart(var)) return var.begin + size_of(var.type);
   if (!var.is_record) return var.begin + var.inner_bytes();
   if (schema.numrecs == 0) return var.begin;
   return var.begin + (schema.numrecs - 1) * schema.recsize + var.inner_bytes();
@@ -68,11 +68,9 @@ Offset end_of(const Schema& schema, const Variable& var) {
 // Only the last record can be incomplete, since a new record is always the last one. Files with
 // chunks or maps are written by Forebay, and have their full size.
 bool ends_within_values(const Schema& schema, Offset size) {
-  const bool is_ours = std::any_of(schema.vars.begin(), schema.vars.end(), [](const Variable& var) {
-    return var.chunking || var.decomposed;
-  });
+  const bool is_ours = std::any_of(schema.vars.begin(), schema.vars.end(), is_apart);
   for (const Variable& var : schema.vars) {
-    if (var.chunking || var.decomposed || (var.is_record && schema.numrecs == 0)) continue;
+    if (is_apart(var) || (var.is_record && schema.numrecs == 0)) continue;
     const Offset end = end_of(schema, var);
     const bool all_but_last =
         !var.is_record || size >= schema.begin_rec + (schema.numrecs - 1) * schema.recsize;

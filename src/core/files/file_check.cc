@@ -11,6 +11,7 @@
 #include "base/text_table.h"
 #include "base/timeline.h"
 #include "layout/chunked/loaded_index.h"
+#include "layout/classic_part.h"
 
 namespace forebay {
 namespace {
@@ -66,9 +67,9 @@ class FileChecker {
   void check_variable(VarId id, const Survey& state);
   void check_chunk(VarId id, Count chunk, const chunked::ChunkTable& table,
                    chunked::TaskSlot& slot);
-  void add(Damage::Part part, std::optional<VarId> var, std::string problem) {
+  void add(Damage::Place place, std::optional<VarId> var, std::string problem) {
     Damage damage;
-    damage.part = part;
+    damage.place = place;
     damage.var = var;
     damage.problem = std::move(problem);
     result_.damages.push_back(std::move(damage));
@@ -88,7 +89,7 @@ void FileChecker::check_length() {
   const bool cut = ends_within_values(schema_, size);
   for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
     const Variable& var = schema_.vars[v];
-    if (var.chunking || var.decomposed || (var.is_record && schema_.numrecs == 0)) continue;
+    if (is_apart(var) || (var.is_record && schema_.numrecs == 0)) continue;
     const Offset end = end_of(schema_, var);
     if (end <= size) continue;
     if (!cut) {
@@ -99,7 +100,7 @@ void FileChecker::check_length() {
     VariableCheck& check = result_.vars[v];
     check.problem = "the file ends " + counted(end - size, "byte") + " before it does";
     check.readable = var.begin < size;
-    add(Damage::Part::length, static_cast<VarId>(v), check.problem);
+    add(Damage::Place::length, static_cast<VarId>(v), check.problem);
   }
   if (!result_.chunked && size > round_up(result_.expected_size, 4)) {
     result_.notes.push_back(counted(size - result_.expected_size, "byte") +
@@ -113,7 +114,7 @@ void FileChecker::check_chunks() {
   if (!result_.index.apart)
     result_.expected_size = std::max(result_.expected_size, result_.index.end);
   for (const std::string& problem : file_.chunks()->problems_of_files())
-    add(Damage::Part::directory, std::nullopt, problem);
+    add(Damage::Place::directory, std::nullopt, problem);
   const std::vector<RootSlot>& slots = result_.index.slots;
   // Programs read the newest state, or the newest synced one with chunk_state=synced or as a
   // fallback.
@@ -121,7 +122,7 @@ void FileChecker::check_chunks() {
   const RootSlot* read = newest;
   // The index's file may be missing, or belong to another file.
   if (result_.index.apart && newest == nullptr && result_.index.damage)
-    add(Damage::Part::directory, std::nullopt, result_.index.damage->message());
+    add(Damage::Place::directory, std::nullopt, result_.index.damage->message());
   else
     check_roots();
   for (const RootSlot& s : slots)
@@ -144,7 +145,7 @@ void FileChecker::check_chunks() {
     }
   }
   if (result_.index.damage && result_.damages.empty())
-    add(Damage::Part::directory, std::nullopt, result_.index.damage->message());
+    add(Damage::Place::directory, std::nullopt, result_.index.damage->message());
   for (const chunked::ChunkTable& table : state.tables) {
     table.for_each([&](Count, const chunked::Entry& e) { all_bytes_ += e.bytes; });
   }
@@ -174,7 +175,7 @@ void FileChecker::check_maps() {
   result_.slab_bytes = found.bytes;
   const auto& problems = found.problems;
   if (file_.maps()->has_damaged_slot())
-    add(Damage::Part::root, std::nullopt,
+    add(Damage::Place::root, std::nullopt,
         "a slot of the state beside the file is damaged; if it named the newest commit, an older "
         "one is shown");
   else if (!file_.maps()->damage() && !file_.maps()->is_newest())
@@ -184,7 +185,7 @@ void FileChecker::check_maps() {
                       "the newest",
                       file_.maps()->facts().epoch));
     });
-  for (const std::string& problem : problems) add(Damage::Part::directory, std::nullopt, problem);
+  for (const std::string& problem : problems) add(Damage::Place::directory, std::nullopt, problem);
   for (std::size_t v = 0; v < schema_.vars.size(); ++v) {
     const auto& parts = found.parts[v];
     VariableCheck& check = result_.vars[v];
@@ -196,11 +197,11 @@ void FileChecker::check_maps() {
     if (parts.damaged > 0) {
       check.problem =
           grouped(parts.damaged) + " of " + counted(parts.verified, "part") + " damaged";
-      add(Damage::Part::variable, static_cast<VarId>(v),
+      add(Damage::Place::variable, static_cast<VarId>(v),
           parts.problem +
               (parts.damaged > 1 ? ", and " + counted(parts.damaged - 1, "other part") : ""));
     }
-    if (!schema_.vars[v].decomposed || problems.empty()) continue;
+    if (!file_.maps()->keeps(schema_.vars[v]) || problems.empty()) continue;
     check.readable = false;
     check.problem = problems.front();
   }
@@ -213,7 +214,7 @@ void FileChecker::check_roots() {
     std::string problem = "root slot " + std::to_string(s) + ": " + slot.problem;
     if (slot.state == RootSlot::State::damaged)
       problem += "; if it named the newest state, an older one is shown";
-    add(Damage::Part::root, std::nullopt, std::move(problem));
+    add(Damage::Place::root, std::nullopt, std::move(problem));
   }
 }
 
@@ -225,10 +226,10 @@ Survey FileChecker::survey(const RootSlot& slot) {
                             (slot.root.synced ? " (synced)" : "");
   const auto tell = [&](const chunked::IndexFault& fault) {
     if (fault.item == nullptr)
-      return add(Damage::Part::directory, std::nullopt, "the directory" + state + fault.problem);
+      return add(Damage::Place::directory, std::nullopt, "the directory" + state + fault.problem);
     const Count first = static_cast<Count>(fault.page) * chunked::chunks_per_page;
     Damage damage;
-    damage.part = Damage::Part::page;
+    damage.place = Damage::Place::page;
     damage.var = fault.item->var;
     damage.chunk = first;
     damage.chunks = chunked::chunks_per_page;
@@ -263,7 +264,7 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
     if (refused->code() == Errc::enotsupport) {
       result_.notes.push_back(refused->message());
     } else {
-      add(Damage::Part::variable, id, refused->message());
+      add(Damage::Place::variable, id, refused->message());
     }
     return;
   }
@@ -296,7 +297,7 @@ void FileChecker::check_variable(VarId id, const Survey& state) {
     result_.notes.push_back(counted(beyond, "chunk") + " of variable " + variable(id).name +
                             " belong to records that the header does not count");
   } else if (beyond > 0) {
-    add(Damage::Part::variable, id,
+    add(Damage::Place::variable, id,
         "the index tells of " + counted(beyond, "chunk") + " that the variable cannot have");
   }
   if (const auto lost = state.lost.find(id); lost != state.lost.end()) {
@@ -340,17 +341,17 @@ void FileChecker::check_chunk(VarId id, Count chunk, const chunked::ChunkTable& 
 
 }  // namespace
 
-const char* name_of(Damage::Part part) {
-  switch (part) {
-    case Damage::Part::length:
+const char* name_of(Damage::Place place) {
+  switch (place) {
+    case Damage::Place::length:
       return "length";
-    case Damage::Part::root:
+    case Damage::Place::root:
       return "root";
-    case Damage::Part::directory:
+    case Damage::Place::directory:
       return "directory";
-    case Damage::Part::page:
+    case Damage::Place::page:
       return "page";
-    case Damage::Part::chunk:
+    case Damage::Place::chunk:
       return "chunk";
     default:
       return "variable";
@@ -360,7 +361,7 @@ const char* name_of(Damage::Part part) {
 Offset expected_size(const Schema& schema) {
   Offset size = schema.header_size;
   for (const Variable& var : schema.vars) {
-    if (var.chunking || var.decomposed || !var.is_record || schema.numrecs > 0)
+    if (is_apart(var) || !var.is_record || schema.numrecs > 0)
       size = std::max(size, end_of(schema, var));
   }
   return size;

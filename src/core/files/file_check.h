@@ -23,8 +23,8 @@ struct CheckOptions {
 /// A fault of the file. A damaged chunk has `var`, `chunk` and `box`. A damaged page of the index
 /// has `var`, `chunk` (its first) and `chunks`.
 struct Damage {
-  enum class Part { length, root, directory, page, chunk, variable };
-  Part part = Part::chunk;
+  enum class Place { length, root, directory, page, chunk, variable };
+  Place place = Place::chunk;
   std::optional<VarId> var;
   std::optional<Count> chunk;
   Count chunks = 1;  ///< number of chunks concerned
@@ -32,7 +32,7 @@ struct Damage {
   std::string problem;
 };
 
-const char* name_of(Damage::Part part);
+const char* name_of(Damage::Place place);
 
 /// What can be read of a variable.
 struct VariableCheck {

@@ -235,7 +235,7 @@ TEST_F(FileChunksTest, a_header_that_contradicts_the_index_is_refused) {
   const FileCheck check = check_file(path_, {});
   EXPECT_EQ(check.status, CheckStatus::damaged);
   ASSERT_EQ(check.damages.size(), 1u);
-  EXPECT_EQ(check.damages[0].part, Damage::Part::variable);
+  EXPECT_EQ(check.damages[0].place, Damage::Place::variable);
   EXPECT_FALSE(check.vars[0].readable);
 }
 
@@ -301,11 +301,11 @@ TEST_F(FileChunksTest, check_names_the_chunks_of_a_damaged_page_and_goes_on) {
   const FileCheck check = check_file(path_, {});
   EXPECT_EQ(check.status, CheckStatus::damaged);
   ASSERT_EQ(check.damages.size(), 2u);
-  EXPECT_EQ(check.damages[0].part, Damage::Part::page);
+  EXPECT_EQ(check.damages[0].place, Damage::Place::page);
   EXPECT_EQ(check.damages[0].var, 0);
   EXPECT_EQ(check.damages[0].chunk, 0);
   EXPECT_EQ(check.vars[0].damaged, 6);
-  EXPECT_EQ(check.damages[1].part, Damage::Part::chunk);
+  EXPECT_EQ(check.damages[1].place, Damage::Place::chunk);
   EXPECT_EQ(check.damages[1].chunk, 2);
   EXPECT_FALSE(check.vars[0].readable);
   EXPECT_TRUE(check.vars[2].readable);
@@ -318,7 +318,7 @@ TEST_F(FileChunksTest, check_tells_a_damaged_copy_of_a_root) {
   const FileCheck check = check_file(path_, {});
   EXPECT_EQ(check.status, CheckStatus::damaged);
   ASSERT_EQ(check.damages.size(), 1u);
-  EXPECT_EQ(check.damages[0].part, Damage::Part::root);
+  EXPECT_EQ(check.damages[0].place, Damage::Place::root);
   const ClassicFile file(path_);
   for (const VarId var : {0, 1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
 }

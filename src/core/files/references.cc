@@ -83,9 +83,9 @@ class Maker {
       const Variable& var = schema.vars[v];
       mine_ = Json::object();
       const Error* const refused = file_.refused(id);
-      const std::string why = refused          ? refused->message()
-                              : var.decomposed ? add_decomposed(id, var)
-                              : var.chunking   ? add_chunked(id, var)
+      const std::string why = refused            ? refused->message()
+                              : is_in_slabs(var) ? add_decomposed(id, var)
+                              : var.chunking     ? add_chunked(id, var)
                               : file_.is_plain(id)
                                   ? add_plain(id, var)
                                   : "its values do not lie as a reference could say";
@@ -103,6 +103,10 @@ class Maker {
   }
 
  private:
+  bool is_in_slabs(const Variable& var) const {
+    return file_.maps() != nullptr && file_.maps()->keeps(var);
+  }
+
   [[noreturn]] void refuse() const {
     std::string text = file_.path() + ": not every variable can be referenced:";
     for (std::size_t i = 0; i < std::min<std::size_t>(result_.left_out.size(), 12); ++i)

@@ -8,8 +8,10 @@
 #include <limits>
 
 #include "base/attempt.h"
+#include "codec/pipeline.h"
 #include "comm/agree.h"
 #include "format/classic_header.h"
+#include "layout/chunked/chunk_policy.h"
 #include "storage/directory.h"
 
 namespace forebay {
@@ -31,7 +33,7 @@ void keep_added_records(Schema& schema, Count in_header, Offset file_size) {
   for (const Variable& var : schema.vars) {
     Count bytes = 0;
     if (!var.is_record) continue;
-    if (!var.decomposed && !var.chunking) begin = std::min(begin, var.begin);
+    if (!is_apart(var)) begin = std::min(begin, var.begin);
     // Sizes that overflow were never written.
     if (!multiply_fits(in_header, var.inner_bytes(), bytes)) return;
   }
@@ -46,6 +48,20 @@ void give_up_records(const ClassicSite& site, Count in_header) {
     site.file.write_at(classic::numrecs_offset, classic::print_numrecs(site.schema));
     site.file.sync();
   });
+}
+
+extern const LayoutEntry canonical_layout, chunked_layout;
+
+const LayoutEntry& layout_of(const Variable& var) {
+  if (var.layout != nullptr) return *var.layout;
+  if (!var.chunking) return canonical_layout;
+  const LayoutEntry* const of_parts =
+      Pipeline::parts_of(var.chunking->codec) > 1 ? chunked::layout_of_parts() : nullptr;
+  return of_parts != nullptr ? *of_parts : chunked_layout;
+}
+
+bool is_apart(const Variable& var) {
+  return var.chunking || (var.layout != nullptr && var.layout->in_classic.apart);
 }
 
 std::unique_ptr<FileView> view_of(const Schema& file, const Method& method, bool writable) {

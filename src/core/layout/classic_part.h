@@ -146,6 +146,7 @@ class HeapPart : public ApartPart {
 /// A layout as a part of classic files. All functions are local.
 struct ClassicPartEntry {
   std::unique_ptr<ClassicPart> (*make)(const ClassicSite& site) = nullptr;
+  bool apart = false;  ///< `make` makes an ApartPart
   // The next three are needed where `make` is not null.
   /// Returns whether a header has variables of this layout.
   bool (*is_in)(const Schema& stored) = nullptr;
@@ -192,6 +193,12 @@ struct LayoutEntry : Part {
   std::unique_ptr<FileView> (*view)(const Schema& file, const Method& method,
                                     bool writable) = nullptr;
 };
+
+/// Returns the layout that keeps a variable of a classic file.
+const LayoutEntry& layout_of(const Variable& var);
+/// Returns whether a variable's values are kept by an ApartPart: what lies at its `begin` is an
+/// anchor.
+bool is_apart(const Variable& var);
 
 /// Local. Calls LayoutEntry::view of all layouts. Returns the first view, if any.
 std::unique_ptr<FileView> view_of(const Schema& file, const Method& method, bool writable);

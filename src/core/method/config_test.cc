@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "method/part.h"
 
 namespace forebay {
 namespace config_test {
@@ -95,7 +96,8 @@ TEST(Config, mistakes_are_found_whichever_element_matches) {
 TEST(Config, bad_values_name_file_and_line) {
   EXPECT_EQ(refusal("<forebay>\n<file match='a'\n\n  transport='agregated'/></forebay>"),
             "-36: run.xml:4: \"agregated\" is no value of transport (did you mean \"aggregated\"? "
-            "accepted: auto|posix|independent|collective|aggregated|null)");
+            "accepted: " +
+                part_names(PartKind::transport, "|") + ")");
   const std::string unknown = refusal("<forebay>\n<file match='a' agregators='1'/></forebay>");
   EXPECT_EQ(unknown.substr(0, unknown.find("accepted")),
             "-36: run.xml:2: there is no key \"agregators\" (did you mean \"aggregators\"? ");

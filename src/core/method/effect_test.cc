@@ -10,6 +10,7 @@
 #include "method/key_samples_testing.h"
 #include "method/method_keys.h"
 #include "method/part.h"
+#include "method/parts_testing.h"
 
 namespace forebay {
 namespace effect_test {
@@ -20,6 +21,11 @@ std::vector<std::string> told(const std::string& hints, const FileAsMade& file) 
   return without_effect(choose_method("x.nc", {}, sources), file);
 }
 
+/// The layouts of this build that take a codec.
+const std::string encoded = std::string("layout=chunked") +
+                            (is_built("layout=patches") ? "|patches" : "") +
+                            (is_built("layout=decomposed") ? "|decomposed" : "");
+
 const FileAsMade plain{false, {{"T", "canonical"}}};
 const FileAsMade chunks{false, {{"T", "canonical"}, {"U", "chunked"}}};
 
@@ -27,8 +33,7 @@ TEST(Effect, a_codec_without_a_layout_is_told_of) {
   const auto lines = told("codec=zstd:3", plain);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0],
-            "codec=zstd:3 (FOREBAY_HINTS) has no effect on this file: it takes "
-            "layout=chunked|patches|decomposed");
+            "codec=zstd:3 (FOREBAY_HINTS) has no effect on this file: it takes " + encoded);
   EXPECT_TRUE(told("codec=zstd:3", chunks).empty());
   EXPECT_TRUE(told("codec=none", plain).empty());
 }
@@ -38,6 +43,11 @@ TEST(Effect, keys_tell_what_they_take) {
                             "async_memory=1MiB", "pnetcdf_subfiling=enable;layout=chunked"})
     EXPECT_EQ(told(hints, plain).size(), 1u) << hints;
   EXPECT_EQ(told("subfiling=node", chunks).size(), 1u);
+  EXPECT_EQ(told("chunk_read=owners", {false, {{"T", "decomposed"}}}).size(), 1u);
+  for (const char* layout : {"patches", "decomposed"}) {
+    if (!is_built(std::string("layout=") + layout)) continue;
+    EXPECT_TRUE(told("subfiling=node;chunk_bytes=64KiB", {false, {{"T", layout}}}).empty());
+  }
   EXPECT_TRUE(told("subfiling=node;container=directory", chunks).empty());
   EXPECT_EQ(told("subfiling=node;container=directory", plain).size(), 1u);
   EXPECT_TRUE(told("async_memory=1MiB;stage=async", plain).empty());
@@ -108,9 +118,9 @@ TEST(Effect, a_rule_for_variables_is_told_of_where_none_of_them_is_encoded) {
       "<forebay><file match='*'><variable match='T*' codec='zstd:1'/></file></forebay>";
   const Method method = choose_method("x.nc", {}, sources);
   ASSERT_EQ(without_effect(method, chunks).size(), 1u);
-  EXPECT_EQ(without_effect(method, chunks)[0],
-            "codec=zstd:1 (run.xml:1, variables T*) has no effect on this file: it takes "
-            "layout=chunked|patches|decomposed");
+  EXPECT_EQ(
+      without_effect(method, chunks)[0],
+      "codec=zstd:1 (run.xml:1, variables T*) has no effect on this file: it takes " + encoded);
   EXPECT_TRUE(without_effect(method, {false, {{"T", "chunked"}}}).empty());
   EXPECT_TRUE(without_effect(method, {false, {{"U", "canonical"}}}).empty());
 }

@@ -264,6 +264,38 @@ constexpr KeySpec common_keys[] = {
              &Method::striping_factor, 0, no_limit, KeyFamily::mpi_io),
 };
 
+/// The condition that a variable has a layout that `takes` the key: first those with chunks.
+template <typename F>
+std::string any_layout(F&& takes) {
+  std::string condition;
+  for (const Encoded encoded : {Encoded::chunks, Encoded::slabs, Encoded::nothing})
+    for (const Part* part : parts(PartKind::layout))
+      if (part->encoded == encoded && takes(*part))
+        condition += (condition.empty() ? "layout=" : "|") + std::string(part->name);
+  return condition;
+}
+
+std::string any_data_files() {
+  const auto always = [](const Part& part) { return part.data_files && *part.data_files == 0; };
+  std::string condition = any_layout(always);
+  for (const Part* part : parts(PartKind::layout))
+    if (part->data_files && !always(*part))
+      condition += (condition.empty() ? "layout=" : " or layout=") + std::string(part->name) +
+                   " and " + part->data_files;
+  return condition;
+}
+
+const char* without_braces(std::string needs) {
+  const std::pair<std::string_view, std::string> words[] = {
+      {"{chunks}", any_layout([](const Part& p) { return p.encoded == Encoded::chunks; })},
+      {"{encoded}", any_layout([](const Part& p) { return p.encoded != Encoded::nothing; })},
+      {"{data files}", any_data_files()}};
+  for (const auto& [word, condition] : words)
+    if (const auto at = needs.find(word); at != std::string::npos)
+      needs.replace(at, word.size(), condition);
+  return kept(std::move(needs));
+}
+
 std::vector<KeySpec> make_specs() {
   std::vector<KeySpec> keys;
   add_method_keys(keys);
@@ -275,6 +307,7 @@ std::vector<KeySpec> make_specs() {
   keys.insert(keys.end(), std::begin(common_keys), std::end(common_keys));
   for (KeySpec& key : keys) {
     if (key.kind == KeyKind::choice) key.words = switches;
+    if (key.needs) key.needs = without_braces(key.needs);
   }
   return keys;
 }

@@ -55,8 +55,9 @@ struct KeySpec {
   std::span<const std::string_view> words = {};  ///< accepted
   const char* chosen = nullptr;
   FrontEnds front_ends = netcdf_files;  ///< that honour it; values that are parts have their own
-  /// What must hold for a netCDF file so that the key has an effect, "layout=chunked|patches and
-  /// file=opened"; null: nothing (method/effect.h).
+  /// What must hold for a netCDF file so that the key has an effect, "layout=canonical|chunked and
+  /// file=opened"; null: nothing (method/effect.h). In key_specs(), words in braces are replaced by
+  /// what the layouts of this build say of themselves (Part).
   const char* needs = nullptr;
 
   constexpr KeySpec honoured_by(FrontEnds those) const {
@@ -75,14 +76,14 @@ struct KeySpec {
 
 using Words = std::span<const std::string_view>;
 inline constexpr std::string_view switches[] = {"enable", "disable"};
-inline constexpr const char* encoded_layouts = "layout=chunked|patches|decomposed";
+inline constexpr const char* chunk_layouts = "{chunks}";
+inline constexpr const char* encoded_layouts = "{encoded}";
 inline constexpr const char* aggregated_windows = "transport=auto|aggregated and file=in windows";
 /// The condition for keys that MPI-IO gets, too.
 inline constexpr const char* collective_buffers =
     "transport=collective or transport=auto|aggregated and file=in windows";
 inline constexpr const char* bundled_files = "file=in a bundle";
-inline constexpr const char* files_of_data =
-    "layout=patches|decomposed or layout=chunked and container=directory";
+inline constexpr const char* files_of_data = "{data files}";
 
 constexpr KeySpec word_key(MethodKey shown, std::string Method::*member, Words words,
                            KeyFamily family = KeyFamily::own) {

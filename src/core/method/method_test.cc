@@ -196,6 +196,21 @@ TEST(Method, later_aggregators_replace_earlier_ones) {
   EXPECT_EQ(method_value(method, "aggregators"), "7");
 }
 
+TEST(Method, parts_of_the_core_are_listed_in_their_order) {
+  const auto has = [](PartKind kind, const std::vector<std::string>& names) {
+    std::size_t at = 0;  // parts of wings may stand between them
+    for (const Part* part : parts(kind)) at += at < names.size() && part->name == names[at];
+    return at == names.size();
+  };
+  EXPECT_TRUE(has(PartKind::container, {"classic", "directory"}));
+  EXPECT_TRUE(has(PartKind::layout, {"canonical", "chunked", "null"}));
+  EXPECT_TRUE(has(PartKind::stage, {"auto", "direct", "memory", "async"}));
+  EXPECT_TRUE(has(PartKind::transport,
+                  {"auto", "posix", "independent", "collective", "aggregated", "null"}));
+  EXPECT_FALSE(has(PartKind::container, {"directory", "classic"}));
+  EXPECT_TRUE(part_names(PartKind::transport, "|").starts_with("auto|"));
+}
+
 TEST(Method, unknown_key_in_forebay_hints_is_refused_with_what_was_meant) {
   const std::string text = refusal("transprot=posix");
   EXPECT_EQ(text.substr(0, text.find("accepted")),
@@ -207,7 +222,8 @@ TEST(Method, unknown_key_in_forebay_hints_is_refused_with_what_was_meant) {
 TEST(Method, bad_values_in_forebay_hints_are_refused_with_what_is_accepted) {
   EXPECT_EQ(refusal("transport=agregated"),
             "-36: FOREBAY_HINTS: \"agregated\" is no value of transport (did you mean "
-            "\"aggregated\"? accepted: auto|posix|independent|collective|aggregated|null)");
+            "\"aggregated\"? accepted: " +
+                part_names(PartKind::transport, "|") + ")");
   EXPECT_EQ(
       refusal("window_size=1k"),
       "-36: FOREBAY_HINTS: \"1k\" is no value of window_size (accepted: bytes, 4KiB to 1GiB)");
@@ -371,8 +387,8 @@ TEST(Method, own_keys_must_make_sense_in_the_api_too) {
     return thrown([&] { choose_method("x.nc", hints, MethodSources{}); });
   };
   EXPECT_EQ(refusal_of({{"transport", "fast"}}),
-            "-36: MPI_Info: \"fast\" is no value of transport (accepted: "
-            "auto|posix|independent|collective|aggregated|null)");
+            "-36: MPI_Info: \"fast\" is no value of transport (accepted: " +
+                part_names(PartKind::transport, "|") + ")");
   EXPECT_EQ(refusal_of({{"nc_in_place_swap", "perhaps"}}), "none");  // ignored, as PnetCDF does
 }
 

@@ -25,12 +25,21 @@ namespace forebay {
 
 enum class PartKind { layout, stage, transport, container };
 
+/// What a codec makes smaller: keys of codecs apply to layouts with chunks or slabs, those of
+/// chunks to the first ones.
+enum class Encoded { nothing, chunks, slabs };
+
 struct Part {
   const char* name;  ///< the value of the key `layout`, `stage`, `transport`, `container`
   const char* help;  ///< what it does; the text follows "name: "
   int order;         ///< position among its kind in lists for users; smaller is earlier
   std::span<const KeySpec> keys = {};   ///< its own
   FrontEnds front_ends = netcdf_files;  ///< that honour it
+  // Layouts only: which keys of several layouts they take (KeySpec::needs).
+  Encoded encoded = Encoded::nothing;
+  /// What must hold so that its values lie in data files, "container=directory"; empty: they always
+  /// may; null: they never do.
+  const char* data_files = nullptr;
 };
 
 /// All parts of a kind, in order.

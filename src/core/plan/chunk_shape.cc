@@ -53,29 +53,29 @@ struct Range {
   Count least, most;
 };
 
-// The end of the range that parts of a larger block should be near.
-enum class Parts { large, small };
+// The end of the range that chunks cut from a larger block should be near.
+enum class ChunkSize { large, small };
 
 // Larger blocks are cut.
-Count uncut(Range range, Parts prefer) {
-  return prefer == Parts::small ? 2 * range.least : range.most;
+Count uncut(Range range, ChunkSize prefer) {
+  return prefer == ChunkSize::small ? 2 * range.least : range.most;
 }
 
 // A length in [shortest, longest] that divides `length` evenly, nearest to the preferred end of
 // that range. If there is none: equal parts and a shorter one.
-Count even_part(Count length, Count shortest, Count longest, Parts prefer) {
+Count even_part(Count length, Count shortest, Count longest, ChunkSize prefer) {
   const Count fewest = divide_up(length, longest);
   const Count most = std::max(fewest, length / shortest);
   const Count tries = std::min(most - fewest + 1, most_tries);
   for (Count i = 0; i < tries; ++i) {
-    const Count parts = prefer == Parts::large ? fewest + i : most - i;
+    const Count parts = prefer == ChunkSize::large ? fewest + i : most - i;
     if (length % parts == 0) return length / parts;
   }
-  return divide_up(length, prefer == Parts::large ? fewest : most);
+  return divide_up(length, prefer == ChunkSize::large ? fewest : most);
 }
 
 // Cuts a block that is too large, slowest dimension first.
-void cut(std::vector<Count>& shape, Count element, Range range, Parts prefer) {
+void cut(std::vector<Count>& shape, Count element, Range range, ChunkSize prefer) {
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const Count row = product(std::span(shape).subspan(d + 1), element);
     if (row > uncut(range, prefer)) {
@@ -83,7 +83,7 @@ void cut(std::vector<Count>& shape, Count element, Range range, Parts prefer) {
       continue;
     }
     const Count longest = range.most / row;
-    if (prefer == Parts::small || shape[d] > longest)
+    if (prefer == ChunkSize::small || shape[d] > longest)
       shape[d] = even_part(shape[d], divide_up(range.least, row), longest, prefer);
     return;
   }
@@ -129,7 +129,7 @@ Count count_chunks(std::span<const Count> lengths, std::span<const Count> shape)
 
 // Cuts or enlarges `block` until it is in the range.
 std::vector<Count> sized(const std::vector<Count>& block, std::span<const Count> lengths,
-                         Count element, Parts prefer, Count least) {
+                         Count element, ChunkSize prefer, Count least) {
   std::vector<Count> shape;
   for (; least < chunk_bytes_limit; least *= 2) {
     const Range range{least, std::min(most_per_least * least, chunk_bytes_limit)};
@@ -314,7 +314,7 @@ ShapeChoice choose_chunk_shape(const Variable& var, const AccessFacts& combined,
     if (combined.strided(d)) return default_chunk_shape(var, "strided access", least);
   }
   const auto block = pattern_block(var, combined, lengths, lattice_holds);
-  auto shape = sized(block, lengths, element_bytes(var), Parts::large, least);
+  auto shape = sized(block, lengths, element_bytes(var), ChunkSize::large, least);
   auto reason = pattern_reason(block, shape, element_bytes(var), lattice_holds);
   return with_records(var, std::move(shape), std::move(reason), least);
 }
@@ -322,7 +322,7 @@ ShapeChoice choose_chunk_shape(const Variable& var, const AccessFacts& combined,
 ShapeChoice default_chunk_shape(const Variable& var, std::string_view why, Count least) {
   if (auto small = small_chunk_shape(var, least)) return *small;
   const auto lengths = inner_lengths(var);
-  auto shape = sized(lengths, lengths, element_bytes(var), Parts::small, least);
+  auto shape = sized(lengths, lengths, element_bytes(var), ChunkSize::small, least);
   auto reason =
       fmt::format("{}: contiguous parts of {}", why, size_text(product(shape, element_bytes(var))));
   return with_records(var, std::move(shape), std::move(reason), least);

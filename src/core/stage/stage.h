@@ -139,6 +139,11 @@ struct StageEntry : Part {
   bool writes_later = false;   ///< a thread writes values: StageHost::later
   bool is_local = false;       ///< make() and Stage::use() are local
   std::optional<Leftovers> leftovers = std::nullopt;
+  /// What it holds when a process ends is in logs, which `forebay recover` brings in.
+  bool keeps_logs = false;
+  /// Local. Makes the paths among its keys absolute; they are relative to the program's `folder`.
+  /// Null: it has none.
+  void (*resolve_paths)(Method& method, const std::string& folder) = nullptr;
 };
 
 std::unique_ptr<Stage> make_direct_stage(Layout& layout);

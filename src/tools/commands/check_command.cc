@@ -24,7 +24,7 @@ const std::string& name_in(const FileCheck& check, VarId var) {
 std::string place_of(const FileCheck& check, const Damage& damage) {
   if (!damage.var) return {};
   const std::string name = printable(name_in(check, *damage.var));
-  if (damage.part == Damage::Part::page) {
+  if (damage.place == Damage::Place::page) {
     return fmt::format("chunks {} to {} of {}", *damage.chunk, *damage.chunk + damage.chunks - 1,
                        name);
   }
@@ -104,10 +104,10 @@ std::string check_text(const FileCheck& check, bool decoded) {
 }
 
 Json damage_json(const FileCheck& check, const Damage& damage) {
-  Json json = {{"part", name_of(damage.part)}};
+  Json json = {{"part", name_of(damage.place)}};
   if (damage.var) json["variable"] = name_in(check, *damage.var);
   if (damage.chunk) json["chunk"] = *damage.chunk;
-  if (damage.part == Damage::Part::page) json["chunks"] = damage.chunks;
+  if (damage.place == Damage::Place::page) json["chunks"] = damage.chunks;
   if (damage.box) {
     json["first"] = damage.box->first;
     json["extent"] = damage.box->extent;

@@ -10,6 +10,7 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "method/part.h"
 #include "tools/application.h"
 
 namespace forebay::tools {
@@ -189,16 +190,16 @@ TEST_F(CommandsTest, config_shows_the_choice_and_its_origin) {
 
 TEST_F(CommandsTest, config_refuses_mistakes) {
   save(xml_, "<forebay>\n<file match='*' transport='fast'/></forebay>");
-  EXPECT_EQ(run({"config", xml_}), xml_ +
-                                       ":2: \"fast\" is no value of transport (accepted: "
-                                       "auto|posix|independent|collective|aggregated|null)");
+  EXPECT_EQ(run({"config", xml_}), xml_ + ":2: \"fast\" is no value of transport (accepted: " +
+                                       part_names(PartKind::transport, "|") + ")");
   EXPECT_EQ(run({"config", "none.xml"}), "none.xml: cannot be read (give the path of an XML file)");
 }
 
 TEST_F(CommandsTest, docs_lists_every_key) {
   const std::string page = run({"docs", "methods"});
   EXPECT_EQ(page.find("# Methods"), 0u);
-  EXPECT_NE(page.find("| `transport` | auto\\|posix\\|"), std::string::npos);
+  EXPECT_NE(page.find("| `transport` | " + part_names(PartKind::transport, "\\|")),
+            std::string::npos);
   EXPECT_EQ(page.back(), '\n');
 }
 

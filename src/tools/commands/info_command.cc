@@ -245,7 +245,7 @@ Json variable_json(const ClassicFile& file, VarId id, const std::vector<SlabFact
   if (var.chunking) json["chunking"] = chunking_json(file.chunks()->facts(id));
   if (const auto levels = level_facts(file, id); !levels.empty())
     json["levels"] = levels_json(levels);
-  if (var.decomposed && id < std::ssize(slabs))
+  if (id < std::ssize(slabs) && file.maps()->keeps(var))
     json["slabs"] = slabs_json(var, slabs[static_cast<std::size_t>(id)]);
   json["attributes"] = attributes_json(var.attributes);
   return json;
@@ -473,7 +473,7 @@ std::string encoded_text(const ClassicFile& file) {
   bool any = false;
   for (std::size_t v = 0; v < slabs.size(); ++v) {
     const Variable& var = schema.vars[v];
-    if (!var.decomposed || codec_of(var) == "none") continue;
+    if (!file.maps()->keeps(var) || codec_of(var) == "none") continue;
     any = true;
     const SlabFacts& facts = slabs[v];
     table.add({printable(var.name), printable(codec_of(var)), grouped(facts.slabs),

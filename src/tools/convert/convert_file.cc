@@ -289,7 +289,8 @@ class Conversion {
       const auto var = static_cast<VarId>(v);
       const Variable& stored = output_->variable(var);
       std::optional<std::vector<SlabPart>> parts;
-      if (replays && source_->schema().vars[v].decomposed) parts = slabs_->parts_of(var);
+      if (replays && classic->maps()->keeps(source_->schema().vars[v]))
+        parts = slabs_->parts_of(var);
       if (parts) {
         ++result_.by_slabs;
         add_slabs(rounds, stored, *parts);

@@ -76,7 +76,7 @@ class NetcdfOutput final : public Output {
   // a variable's last element is always written, so that the file has its full length and records.
   bool is_hole(const Piece& piece, const Variable& var) const {
     const auto* const box = std::get_if<Subarray>(&piece.selection);
-    if (var.decomposed || !box || (!var.chunking && !var.no_fill)) return false;
+    if (var.layout != nullptr || !box || (!var.chunking && !var.no_fill)) return false;
     bool ends = true;
     for (std::size_t d = 0; d < var.shape.size(); ++d)
       ends = ends &&

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/attempt.h"
+#include "base/path.h"
 #include "base/random_number.h"
 #include "burst/burst.h"
 #include "burst/fingerprint.h"
@@ -194,6 +195,10 @@ constexpr KeySpec keys[] = {
                    place_in<&Method::burst_shared>),
 };
 
+void resolve_paths(Method& method, const std::string& folder) {
+  method.burst_directory = absolute_path(method.burst_directory, folder);
+}
+
 }  // namespace
 }  // namespace forebay::burst
 
@@ -207,6 +212,9 @@ extern const StageEntry burst_stage{{"burst",
                                     true,
                                     true,
                                     false,
-                                    false};
+                                    false,
+                                    std::nullopt,
+                                    true,
+                                    burst::resolve_paths};
 
 }  // namespace forebay

@@ -31,6 +31,7 @@
 #include "decomposed/decomposed_reader.h"
 #include "decomposed/distributed_index.h"
 #include "decomposed/encode.h"
+#include "decomposed/format/decomposed_schema.h"
 #include "decomposed/selected.h"
 #include "decomposed/settle.h"
 #include "decomposed/state_file.h"
@@ -58,7 +59,7 @@ class DecomposedLayout : public ApartPart {
   ByteRange in_place(std::span<const Request> /*writes*/) const override { return {}; }
 
   // definitions.cc
-  bool keeps(const Variable& var) const override { return var.decomposed; }
+  bool keeps(const Variable& var) const override { return is_decomposed(var); }
   void choose(const Schema* old, const KeptElsewhere& elsewhere) override;
   Schema stored(const Schema& schema) const override;
   Schema take_over(Schema stored) override;

@@ -11,6 +11,7 @@
 
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "decomposed/format/decomposed_schema.h"
 #include "transport/direct_io.h"
 
 namespace forebay::decomposed {
@@ -30,7 +31,7 @@ class ReaderTest : public testing::Test {
     schema_.version = 5;
     schema_.add_dim({"x", columns});
     Variable var;
-    var.type = Type::int32, var.dimids = {0}, var.decomposed = true;
+    var.type = Type::int32, var.dimids = {0}, var.layout = &decomposed_layout;
     for (const char* name : {"v", "w"}) {
       var.name = name;
       schema_.add_var(var);

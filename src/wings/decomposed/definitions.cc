@@ -88,17 +88,20 @@ void DecomposedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere)
   const bool has_chunks = old && old->any_chunked();
   for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
-    var.decomposed = !has_chunks && !var.chunking && !elsewhere(var) &&
-                     wants(site_.method, schema_, var, comm_.size());
-    if (var.decomposed && !var.slab_codec) var.slab_codec = codec_for(site_.method, schema_, var);
+    if (is_decomposed(var)) var.layout = nullptr;  // of a failed enddef
+    if (has_chunks || var.chunking || elsewhere(var) ||
+        !wants(site_.method, schema_, var, comm_.size()))
+      continue;
+    var.layout = &decomposed_layout;
+    if (!var.slab_codec) var.slab_codec = codec_for(site_.method, schema_, var);
   }
-  if (schema_.any_decomposed() && schema_.any_chunked())
+  if (any_decomposed(schema_) && schema_.any_chunked())
     throw Error(Errc::einval, site_.path + ": layouts chunked and decomposed cannot be in one file",
                 "choose one of the two");
 }
 
 Schema DecomposedLayout::stored(const Schema& schema) const {
-  return schema.any_decomposed() ? to_stored(schema, id_) : schema;
+  return any_decomposed(schema) ? to_stored(schema, id_) : schema;
 }
 
 bool DecomposedLayout::renew(Schema& stored) const {
@@ -233,7 +236,7 @@ namespace {
 /// Returns the first variable that a map defines. The file has the map's patterns with it.
 std::optional<VarId> first_of(const Schema& schema, int map) {
   const auto found = std::find_if(schema.vars.begin(), schema.vars.end(), [&](const Variable& v) {
-    return v.decomposed && v.decomposition == map;
+    return is_decomposed(v) && v.decomposition == map;
   });
   if (found == schema.vars.end()) return std::nullopt;
   return static_cast<VarId>(found - schema.vars.begin());
@@ -259,8 +262,7 @@ void DecomposedLayout::start(const Schema* old, const std::function<void(const M
 }
 
 void DecomposedLayout::put_anchors(const Schema* old) {
-  write_anchors(site_.file, schema_, old ? old->vars.size() : 0,
-                [](const Variable& var) { return var.decomposed; });
+  write_anchors(site_.file, schema_, old ? old->vars.size() : 0, is_decomposed);
 }
 
 // Returns the maps to store, so that ranks find their pieces when the file is opened again. A map
@@ -497,10 +499,17 @@ void remove_own_data_files(const std::string& path, const Schema* header) noexce
 namespace forebay {
 
 extern const LayoutEntry decomposed_layout{
-    {"decomposed", "values as ranks hold them, and each decomposition once, in files beside", 25},
+    {"decomposed",
+     "values as ranks hold them, and each decomposition once, in files beside",
+     25,
+     {},
+     netcdf_files,
+     Encoded::slabs,
+     ""},
     {.make = [](const ClassicSite& site) -> std::unique_ptr<ClassicPart> {
        return std::make_unique<decomposed::DecomposedLayout>(site);
      },
+     .apart = true,
      .is_in = decomposed::has_anchors,
      .owns = decomposed::is_reserved_attribute,
      .instead = "layout=decomposed says it",

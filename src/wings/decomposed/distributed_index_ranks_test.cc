@@ -16,6 +16,7 @@
 #include "comm/thread_ranks.h"
 #include "decomposed/data_file.h"
 #include "decomposed/distributed_index.h"
+#include "decomposed/format/decomposed_schema.h"
 #include "decomposed/part_order.h"
 #include "transport/direct_io.h"
 
@@ -44,7 +45,7 @@ class Files {
     schema_.add_dim({"x", columns});
     schema_.numrecs = records;
     Variable var;
-    var.name = "v", var.type = Type::int32, var.dimids = {1}, var.decomposed = true;
+    var.name = "v", var.type = Type::int32, var.dimids = {1}, var.layout = &decomposed_layout;
     schema_.add_var(var);
     var.name = "t", var.dimids = {0, 1};
     schema_.add_var(var);

@@ -35,7 +35,7 @@ class FileMaps final : public SlabReader {
  public:
   explicit FileMaps(const ReaderSite& site);
 
-  bool keeps(const Variable& var) const override { return var.decomposed; }
+  bool keeps(const Variable& var) const override { return is_decomposed(var); }
   bool read(VarId var, const Subarray& selection, Type type, void* out, int threads,
             int level) const override;
   bool is_newest() const override { return is_newest_; }

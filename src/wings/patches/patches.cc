@@ -143,7 +143,7 @@ extern const LayoutEntry patches_layout{
     {"patches",
      "floating-point fields are cut into cubes, each a hierarchy that is read at any resolution; "
      "all else as chunked, without loss",
-     25, patches::keys},
+     25, patches::keys, netcdf_files, Encoded::chunks, ""},
     {},
     &patches::policy,
     CoarseView::of};

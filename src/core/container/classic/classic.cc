@@ -569,6 +569,7 @@ extern const ContainerEntry classic_container{
     [](const ContainerSite& site) -> std::unique_ptr<Container> {
       return std::make_unique<ClassicContainer>(site);
     },
-    [](const std::string&, bool is_directory) { return !is_directory; }};
+    [](const std::string&, bool is_directory) { return !is_directory; },
+    true};
 
 }  // namespace forebay

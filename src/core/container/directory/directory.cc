@@ -102,6 +102,7 @@ extern const ContainerEntry directory_container{
     },
     [](const std::string& path, bool is_directory) {
       return is_directory && directory::is_one(path);
-    }};
+    },
+    true};
 
 }  // namespace forebay

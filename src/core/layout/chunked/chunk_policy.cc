@@ -7,7 +7,6 @@
 #include "layout/codec_choice.h"
 
 namespace forebay::chunked {
-namespace {
 
 const LayoutEntry* layout_of_parts() {
   static const LayoutEntry* const found = [] {
@@ -20,8 +19,6 @@ const LayoutEntry* layout_of_parts() {
   }();
   return found;
 }
-
-}  // namespace
 
 const ChunkPolicy* wanted_policy(const Method& method, const Variable& var) {
   const LayoutEntry* const layout = layout_of_parts();

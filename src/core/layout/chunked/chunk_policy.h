@@ -15,6 +15,10 @@
 #include "layout/chunked/operation.h"
 #include "method/method.h"
 
+namespace forebay {
+struct LayoutEntry;
+}
+
 namespace forebay::chunked {
 
 /// An encoded chunk with all its parts.
@@ -49,6 +53,9 @@ class ChunkPolicy {
   ~ChunkPolicy() = default;
 };
 
+/// Returns the layout that has a policy, whose chunks are in several parts; null: the build has
+/// none.
+const LayoutEntry* layout_of_parts();
 /// Returns the policy of the layout that the method's rules choose for a variable; null if that
 /// layout has none.
 const ChunkPolicy* wanted_policy(const Method& method, const Variable& var);

@@ -57,6 +57,13 @@ void copy_places(const Schema& stored, Schema& schema) {
   schema.recsize = record_size(schema);
 }
 
+// Chunks are no Variable::layout: these are variables of other layouts.
+bool others_have_files(const Schema& schema) {
+  return std::any_of(schema.vars.begin(), schema.vars.end(), [](const Variable& v) {
+    return v.layout != nullptr && v.layout->data_files != nullptr;
+  });
+}
+
 std::int64_t chosen_shapes(const Schema& schema) {
   return std::count_if(schema.vars.begin(), schema.vars.end(),
                        [](const Variable& v) { return v.chunking && !v.chunking->shape.empty(); });
@@ -70,7 +77,7 @@ std::int64_t chosen_shapes(const Schema& schema) {
 void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
   const std::size_t first = old ? old->vars.size() : 0;
   if (!begun_ && !apart_ && data_files::asks_for_several(site_.method) &&
-      !schema_.any_decomposed()) {
+      !others_have_files(schema_)) {
     apart_ = std::any_of(
         schema_.vars.begin() + static_cast<std::ptrdiff_t>(first), schema_.vars.end(),
         [&](const Variable& var) { return !elsewhere(var) && wanted_policy(site_.method, var); });
@@ -80,7 +87,7 @@ void ChunkedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere) {
       !apart_ && old && !old->any_chunked() &&
       std::any_of(old->vars.begin(), old->vars.end(), [](auto& v) { return v.is_record; });
   // A folder holds data files of one layout only.
-  const bool others_files = apart_ && schema_.any_decomposed();
+  const bool others_files = apart_ && others_have_files(schema_);
   for (std::size_t i = first; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
     if (old_records && var.chunking) {
@@ -384,13 +391,13 @@ constexpr KeySpec keys[] = {
               "decodes what it reads; auto: what takes less time.",
               "engine"},
              place_in<&Method::chunk_read>, readers)
-        .with("layout=chunked|patches"),
+        .with(chunk_layouts),
     word_key({"chunk_state", "newest|synced", "newest",
               "Which state of a file with chunked or decomposed variables to open: the newest, or "
               "the last one that a sync completed, for files that a power failure damaged.",
               "engine"},
              place_in<&Method::chunk_state>, states)
-        .with("file=opened and layout=chunked|patches|decomposed"),
+        .with("file=opened and {encoded}"),
 };
 
 }  // namespace
@@ -401,10 +408,12 @@ namespace forebay {
 
 extern const LayoutEntry chunked_layout{
     {"chunked", "variables are cut into chunks that a codec makes smaller", 20, chunked::keys,
-     netcdf_files | FrontEnd::convert_hdf5 | FrontEnd::convert_zarr},
+     netcdf_files | FrontEnd::convert_hdf5 | FrontEnd::convert_zarr, Encoded::chunks,
+     "container=directory"},
     {.make = [](const ClassicSite& site) -> std::unique_ptr<ClassicPart> {
        return std::make_unique<chunked::ChunkedLayout>(site);
      },
+     .apart = true,
      .is_in = chunked::has_anchors,
      .owns = chunked::is_reserved_attribute,
      .instead = "chunks are set with ncmpi_var_set_chunk and ncmpi_var_set_filter",

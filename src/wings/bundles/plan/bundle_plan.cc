@@ -21,45 +21,46 @@ constexpr std::pair<BundleScheme, std::string_view> names[] = {
     {BundleScheme::ips, "ips"}, {BundleScheme::balanced, "balanced"}};
 
 /// The files of one group, and their bytes.
-struct Part {
+struct FileGroup {
   std::int64_t bytes = 0;
   std::vector<int> files;
 };
 
-/// Merges files into at most `most` parts, in the order of their first files.
-std::vector<Part> parts_of(std::span<const std::int64_t> bytes, std::size_t most) {
-  const auto more = [](const Part& a, const Part& b) {
+/// Merges files into at most `most` groups, in the order of their first files.
+std::vector<FileGroup> merged_groups(std::span<const std::int64_t> bytes, std::size_t most) {
+  const auto more = [](const FileGroup& a, const FileGroup& b) {
     return std::pair(a.bytes, a.files[0]) > std::pair(b.bytes, b.files[0]);
   };
-  std::vector<Part> parts;
-  for (std::size_t i = 0; i < bytes.size(); ++i) parts.push_back({bytes[i], {static_cast<int>(i)}});
-  if (parts.size() > most) {
-    std::make_heap(parts.begin(), parts.end(), more);
+  std::vector<FileGroup> groups;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    groups.push_back({bytes[i], {static_cast<int>(i)}});
+  if (groups.size() > most) {
+    std::make_heap(groups.begin(), groups.end(), more);
     const auto least = [&] {
-      std::pop_heap(parts.begin(), parts.end(), more);
-      Part part = std::move(parts.back());
-      parts.pop_back();
-      return part;
+      std::pop_heap(groups.begin(), groups.end(), more);
+      FileGroup group = std::move(groups.back());
+      groups.pop_back();
+      return group;
     };
-    while (parts.size() > most) {
-      Part one = least(), other = least();
+    while (groups.size() > most) {
+      FileGroup one = least(), other = least();
       if (one.files.size() < other.files.size()) std::swap(one, other);
       one.bytes += other.bytes;
       one.files.insert(one.files.end(), other.files.begin(), other.files.end());
-      parts.push_back(std::move(one));
-      std::push_heap(parts.begin(), parts.end(), more);
+      groups.push_back(std::move(one));
+      std::push_heap(groups.begin(), groups.end(), more);
     }
   }
-  for (Part& part : parts) std::sort(part.files.begin(), part.files.end());
-  std::sort(parts.begin(), parts.end(),
-            [](const Part& a, const Part& b) { return a.files[0] < b.files[0]; });
-  return parts;
+  for (FileGroup& group : groups) std::sort(group.files.begin(), group.files.end());
+  std::sort(groups.begin(), groups.end(),
+            [](const FileGroup& a, const FileGroup& b) { return a.files[0] < b.files[0]; });
+  return groups;
 }
 
-std::size_t largest_of(const std::vector<Part>& parts) {
-  const auto less = [](const Part& a, const Part& b) { return a.bytes < b.bytes; };
-  return static_cast<std::size_t>(std::max_element(parts.begin(), parts.end(), less) -
-                                  parts.begin());
+std::size_t largest_of(const std::vector<FileGroup>& groups) {
+  const auto less = [](const FileGroup& a, const FileGroup& b) { return a.bytes < b.bytes; };
+  return static_cast<std::size_t>(std::max_element(groups.begin(), groups.end(), less) -
+                                  groups.begin());
 }
 
 /// Returns whether a / m < b / n (bytes per rank).
@@ -68,33 +69,35 @@ bool less_a_rank(std::int64_t a, std::int64_t m, std::int64_t b, std::int64_t n)
 }
 
 /// Even shares, for files without any bytes.
-std::vector<std::int64_t> even_shares(std::int64_t parts, std::int64_t all) {
-  std::vector<std::int64_t> shares(static_cast<std::size_t>(parts), all / parts);
-  for (std::int64_t i = 0; i < all % parts; ++i) ++shares[static_cast<std::size_t>(i)];
+std::vector<std::int64_t> even_shares(std::int64_t groups, std::int64_t all) {
+  std::vector<std::int64_t> shares(static_cast<std::size_t>(groups), all / groups);
+  for (std::int64_t i = 0; i < all % groups; ++i) ++shares[static_cast<std::size_t>(i)];
   return shares;
 }
 
-/// Adds ranks one by one to the part with most bytes per rank, until there are `all`.
-void give(const std::vector<Part>& parts, std::vector<std::int64_t>& shares, std::int64_t all) {
+/// Adds ranks one by one to the group with most bytes per rank, until there are `all`.
+void give(const std::vector<FileGroup>& groups, std::vector<std::int64_t>& shares,
+          std::int64_t all) {
   for (auto left = all - std::accumulate(shares.begin(), shares.end(), std::int64_t{0}); left > 0;
        --left) {
     std::size_t most = 0;
-    for (std::size_t i = 1; i < parts.size(); ++i)
-      if (less_a_rank(parts[most].bytes, shares[most], parts[i].bytes, shares[i])) most = i;
+    for (std::size_t i = 1; i < groups.size(); ++i)
+      if (less_a_rank(groups[most].bytes, shares[most], groups[i].bytes, shares[i])) most = i;
     ++shares[most];
   }
 }
 
-/// Removes ranks one by one from the part that then has fewest bytes per rank, until there are
+/// Removes ranks one by one from the group that then has fewest bytes per rank, until there are
 /// `all`.
-void take(const std::vector<Part>& parts, std::vector<std::int64_t>& shares, std::int64_t all) {
+void take(const std::vector<FileGroup>& groups, std::vector<std::int64_t>& shares,
+          std::int64_t all) {
   for (auto over = std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) - all; over > 0;
        --over) {
-    std::size_t least = parts.size();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::size_t least = groups.size();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
       if (shares[i] == 1) continue;
-      if (least == parts.size() ||
-          less_a_rank(parts[i].bytes, shares[i] - 1, parts[least].bytes, shares[least] - 1))
+      if (least == groups.size() ||
+          less_a_rank(groups[i].bytes, shares[i] - 1, groups[least].bytes, shares[least] - 1))
         least = i;
     }
     --shares[least];
@@ -102,43 +105,43 @@ void take(const std::vector<Part>& parts, std::vector<std::int64_t>& shares, std
 }
 
 /// The shares by eq. 3, including the ranks left over.
-std::vector<std::int64_t> shares_of_bps(const std::vector<Part>& parts, std::int64_t n,
+std::vector<std::int64_t> shares_of_bps(const std::vector<FileGroup>& groups, std::int64_t n,
                                         std::int64_t total) {
   std::vector<std::int64_t> shares;
-  shares.reserve(parts.size());
-  const auto spare = n - std::ssize(parts);
-  for (const Part& part : parts)
-    shares.push_back(1 + static_cast<std::int64_t>(Wide{spare} * part.bytes / total));
-  shares[largest_of(parts)] += n - std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  shares.reserve(groups.size());
+  const auto spare = n - std::ssize(groups);
+  for (const FileGroup& group : groups)
+    shares.push_back(1 + static_cast<std::int64_t>(Wide{spare} * group.bytes / total));
+  shares[largest_of(groups)] += n - std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
   return shares;
 }
 
 /// The shares by eq. 4, in nodes.
-std::vector<std::int64_t> shares_of_lps(const std::vector<Part>& parts, std::int64_t nodes,
+std::vector<std::int64_t> shares_of_lps(const std::vector<FileGroup>& groups, std::int64_t nodes,
                                         std::int64_t total) {
   std::vector<std::int64_t> shares;
-  shares.reserve(parts.size());
-  const Wide spare = nodes - std::ssize(parts);
-  for (const Part& part : parts) {
+  shares.reserve(groups.size());
+  const Wide spare = nodes - std::ssize(groups);
+  for (const FileGroup& group : groups) {
     // Rounded; exactly half a node is rounded up.
-    const Wide twice = 2 * spare * part.bytes / total;
+    const Wide twice = 2 * spare * group.bytes / total;
     shares.push_back(1 + static_cast<std::int64_t>((twice + 1) / 2));
   }
-  take(parts, shares, nodes);
-  give(parts, shares, nodes);
+  take(groups, shares, nodes);
+  give(groups, shares, nodes);
   return shares;
 }
 
-std::vector<std::int64_t> balanced_shares(const std::vector<Part>& parts, std::int64_t n,
+std::vector<std::int64_t> balanced_shares(const std::vector<FileGroup>& groups, std::int64_t n,
                                           std::int64_t total) {
   std::vector<std::int64_t> shares;
-  shares.reserve(parts.size());
-  const Wide spare = n - std::ssize(parts);
+  shares.reserve(groups.size());
+  const Wide spare = n - std::ssize(groups);
   // These add up to at most n; adding ranks one by one passes through this state.
-  for (const Part& part : parts)
+  for (const FileGroup& group : groups)
     shares.push_back(std::max<std::int64_t>(
-        1, static_cast<std::int64_t>((spare * part.bytes + total - 1) / total)));
-  give(parts, shares, n);
+        1, static_cast<std::int64_t>((spare * group.bytes + total - 1) / total)));
+  give(groups, shares, n);
   return shares;
 }
 
@@ -210,19 +213,19 @@ BundlePlan plan_bundle(std::span<const std::int64_t> bytes, int ranks, int ranks
   const bool by_nodes = scheme == BundleScheme::lps;
   const int nodes = (ranks + ranks_per_node - 1) / ranks_per_node;
   const int slots = by_nodes ? nodes : ranks;
-  const std::vector<Part> parts = parts_of(bytes, static_cast<std::size_t>(slots));
-  const auto shares = total == 0                         ? even_shares(std::ssize(parts), slots)
-                      : by_nodes                         ? shares_of_lps(parts, nodes, total)
-                      : scheme == BundleScheme::balanced ? balanced_shares(parts, ranks, total)
-                                                         : shares_of_bps(parts, ranks, total);
+  const std::vector<FileGroup> groups = merged_groups(bytes, static_cast<std::size_t>(slots));
+  const auto shares = total == 0                         ? even_shares(std::ssize(groups), slots)
+                      : by_nodes                         ? shares_of_lps(groups, nodes, total)
+                      : scheme == BundleScheme::balanced ? balanced_shares(groups, ranks, total)
+                                                         : shares_of_bps(groups, ranks, total);
   std::int64_t first = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
     // The last node may have fewer ranks.
     const std::int64_t step = by_nodes ? shares[i] * ranks_per_node : shares[i];
     const std::int64_t end = std::min<std::int64_t>(first + step, ranks);
     plan.groups.push_back(
-        {static_cast<Rank>(first), static_cast<int>(end - first), parts[i].bytes});
-    for (const int file : parts[i].files)
+        {static_cast<Rank>(first), static_cast<int>(end - first), groups[i].bytes});
+    for (const int file : groups[i].files)
       plan.group_of[static_cast<std::size_t>(file)] = static_cast<int>(i);
     first = end;
   }

@@ -140,7 +140,8 @@ TEST(DecomposedFormat, headers_have_anchors_and_keep_classic_records) {
   schema.add_dim({"time", 0});
   schema.add_dim({"x", 100});
   Variable kept, plain;
-  kept.name = "kept", kept.type = Type::float32, kept.dimids = {0, 1}, kept.decomposed = true;
+  kept.name = "kept", kept.type = Type::float32, kept.dimids = {0, 1},
+  kept.layout = &decomposed_layout;
   plain.name = "time", plain.type = Type::float64, plain.dimids = {0};
   schema.add_var(kept);
   schema.add_var(plain);
@@ -153,11 +154,11 @@ TEST(DecomposedFormat, headers_have_anchors_and_keep_classic_records) {
   std::uint64_t id = 0;
   const Schema seen = from_stored(stored, id);
   EXPECT_EQ(id, 0xabcU);
-  EXPECT_TRUE(seen.vars[0].decomposed);
+  EXPECT_TRUE(is_decomposed(seen.vars[0]));
   EXPECT_EQ(seen.vars[0].dimids, kept.dimids);
   EXPECT_EQ(seen.vars[0].attributes.size(), 0);
   EXPECT_EQ(seen.attributes.size(), 0);
-  EXPECT_FALSE(seen.vars[1].decomposed);
+  EXPECT_FALSE(is_decomposed(seen.vars[1]));
   EXPECT_EQ(classic::header_size(to_stored(schema, 0)), classic::header_size(stored));
   Schema bad = stored;
   bad.vars[0].attributes.put(
@@ -208,7 +209,7 @@ TEST(DecomposedFormat, headers_tell_which_map_defined_a_variable) {
     var.name = "v" + std::to_string(i);
     var.type = Type::float32;
     var.dimids = {0, 1, 2};
-    var.decomposed = i != 1;
+    if (i != 1) var.layout = &decomposed_layout;
     var.decomposition = i < 2 ? 0 : i == 2 ? -1 : 1;
     schema.add_var(var);
   }

@@ -1,5 +1,6 @@
 #include "decomposed/format/decomposed_schema.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -38,7 +39,7 @@ Variable decomposed_variable_of(const Variable& anchor, const Schema& stored) {
   if (const std::string fault = anchors::fault_of_dims(*dims, stored); !fault.empty())
     damaged_decomposition(anchor, fault);
   var.dimids.assign(dims->begin(), dims->end());
-  var.decomposed = true;
+  var.layout = &decomposed_layout;
   if (const Attribute* filters = anchors::find(anchor.attributes, decomposed_filters_name)) {
     if (filters->type != Type::chr)
       damaged_decomposition(anchor,
@@ -76,6 +77,12 @@ void add_decomposition(Schema& schema, Variable& var, const Variable& anchor) {
 
 }  // namespace
 
+bool is_decomposed(const Variable& var) { return var.layout == &decomposed_layout; }
+
+bool any_decomposed(const Schema& schema) {
+  return std::any_of(schema.vars.begin(), schema.vars.end(), is_decomposed);
+}
+
 bool is_reserved_attribute(std::string_view name) {
   return name == decomposed_dims_name || name == map_name || name == decomposed_filters_name ||
          name == id_name || name == anchors::note_name;
@@ -95,7 +102,7 @@ Schema to_stored(const Schema& schema, std::uint64_t id) {
   stored.attributes.put(anchors::note());
   stored.vars.reserve(schema.vars.size());
   for (const Variable& var : schema.vars) {
-    if (var.decomposed) {
+    if (is_decomposed(var)) {
       Variable anchor = anchors::anchor_of(var);
       const std::vector<std::int32_t> dims(var.dimids.begin(), var.dimids.end());
       anchor.attributes.append(anchors::integers(decomposed_dims_name, dims));

@@ -20,7 +20,16 @@
 
 #include "array/schema.h"
 
+namespace forebay {
+
+extern const LayoutEntry decomposed_layout;  // definitions.cc
+
+}  // namespace forebay
+
 namespace forebay::decomposed {
+
+bool is_decomposed(const Variable& var);
+bool any_decomposed(const Schema& schema);
 
 /// True for the attribute names that are reserved for anchors.
 bool is_reserved_attribute(std::string_view name);
