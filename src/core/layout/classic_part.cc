@@ -50,8 +50,6 @@ void give_up_records(const ClassicSite& site, Count in_header) {
   });
 }
 
-extern const LayoutEntry canonical_layout, chunked_layout;
-
 const LayoutEntry& layout_of(const Variable& var) {
   if (var.layout != nullptr) return *var.layout;
   if (!var.chunking) return canonical_layout;

@@ -194,6 +194,8 @@ struct LayoutEntry : Part {
                                     bool writable) = nullptr;
 };
 
+extern const LayoutEntry canonical_layout, chunked_layout;  // the core's own
+
 /// Returns the layout that keeps a variable of a classic file.
 const LayoutEntry& layout_of(const Variable& var);
 /// Returns whether a variable's values are kept by an ApartPart: what lies at its `begin` is an

@@ -1,6 +1,7 @@
 #include "store/journal_writer.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -167,6 +168,9 @@ void Writer::free_before(const Mark& mark) {
 void Writer::sync() {
   data_->sync();
   records_->sync();
+  if (has_name_) return;
+  sync_path(std::filesystem::path(records_->path()).parent_path().string());
+  has_name_ = true;
 }
 
 void Writer::read(const Data& data, std::span<std::byte> into) {

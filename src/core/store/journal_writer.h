@@ -69,7 +69,7 @@ class Writer {
   /// was written.
   void read(const Data& data, std::span<std::byte> into);
   bool is_linked() { return records_->is_linked() && data_->is_linked(); }
-  void sync();  ///< waits until the log is on its device
+  void sync();  ///< waits until the log, and its name, are on their device
 
  private:
   Data facts_of(std::span<const iovec> pieces) const;
@@ -87,6 +87,7 @@ class Writer {
   Mark freed_;                      ///< everything before it was given back to the file system
   Mark live_;                       ///< everything before it no longer counts
   bool releases_ = true;            ///< the file system can give back space
+  bool has_name_ = false;           ///< the device has its name
   bool in_doubt_ = false;           ///< the file may have a later state than state_
   std::uint32_t failed_ = 0;        ///< number of failed commits
   std::vector<std::byte> entries_;  ///< added, not committed

@@ -460,19 +460,11 @@ std::optional<Tier> Store::keep_in_files(Record& record, Tier first, const AddTo
   std::vector<Tier> last;  // tiers that were full; they may have space now
   const auto keeps = [&](Tier tier) {
     bool kept = false;
-    const auto keep = [&] {
-      if ((kept = reserve(tier, record))) add(*files(tier));
-    };
-    auto refused = attempt_to(keep);
-    // The missing space may be retired.
-    if ((refused || !kept) && files(tier)->has_retired())
-      refused = attempt_to([&] {
-        files(tier)->sync();
-        keep();
-      });
-    kept = kept && !refused;
-    keep_first(failed, std::move(refused));
-    return kept;
+    return attempt_into(failed,
+                        [&] {
+                          if ((kept = reserve(tier, record))) add(*files(tier));
+                        }) &&
+           kept;
   };
   for (const Tier tier : {Tier::fast, Tier::directory}) {
     if (tier < first || !files(tier)) continue;
@@ -483,6 +475,11 @@ std::optional<Tier> Store::keep_in_files(Record& record, Tier first, const AddTo
   }
   for (const Tier tier : last)
     if (keeps(tier)) return tier;
+  // The missing space may be retired.
+  for (const Tier tier : {Tier::fast, Tier::directory}) {
+    if (tier < first || !files(tier) || !files(tier)->has_retired()) continue;
+    if (attempt_into(failed, [&] { files(tier)->sync(); }) && keeps(tier)) return tier;
+  }
   if (failed) throw *failed;
   return std::nullopt;
 }

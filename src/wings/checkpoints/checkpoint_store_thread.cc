@@ -89,7 +89,7 @@ void Store::move_down(Lock& lock, const StatePtr& state, Team& team) {
     lock.unlock();
     failed = attempt_to([&] { files(*to)->sync(); });
     lock.lock();
-    if (failed) discard(*to, record.serial, false);
+    if (failed) discard(*to, record.serial, true);
   }
   if (to && !failed) {
     ++account_[Account::moved_down];

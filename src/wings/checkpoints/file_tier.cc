@@ -325,7 +325,7 @@ void FileTier::retire(std::uint64_t serial) {
   used_ -= its.bytes;
   retired_bytes_ += its.bytes;
   live_bytes_ -= std::ssize(its.entry);
-  its.entry = {};
+  its.entry = Bytes();  // frees its memory
   retired_.insert(std::move(state));
 }
 
@@ -376,9 +376,11 @@ void FileTier::sync() {
                   "what it had is lost: begin from another checkpoint");
   const std::filesystem::path place = absolute_path(place_of_files());
   sync_path(place.parent_path().string());
-  for (const auto& [serial, state] : retired_) space_.release(state.place, state.bytes);
-  retired_.clear();
-  retired_bytes_ = 0;
+  while (!retired_.empty()) {
+    const auto its = retired_.extract(retired_.begin());
+    retired_bytes_ -= its.mapped().bytes;
+    space_.release(its.mapped().place, its.mapped().bytes);
+  }
 }
 
 void FileTier::close() {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <random>
 #include <set>
 #include <string>
@@ -28,7 +29,8 @@ constexpr Count elements = 100, state_bytes = 800;
 class StorePower : public testing::Test {
  protected:
   void SetUp() override {
-    before_each_sync([](const fs::path& path) {
+    before_each_sync([this](const fs::path& path) {
+      const std::lock_guard lock(copying_);
       std::error_code gone;
       if (path.extension() == ".data" || path.extension() == ".journal")
         fs::copy_file(path, path.string() + ".stored", fs::copy_options::overwrite_existing, gone);
@@ -55,6 +57,7 @@ class StorePower : public testing::Test {
   /// failure. Nothing may be moving.
   std::map<Count, int> after_power_failure(const Folder& folder, Count fast) {
     const Folder after(parent_);
+    std::unique_lock lock(copying_);  // the thread that moves states syncs, too
     for (const std::string file :
          {"quick/run.0.data", "quick/run.0.journal", "slow/run.0.data", "slow/run.0.journal"}) {
       if (!fs::exists(folder.path / file)) continue;
@@ -66,6 +69,7 @@ class StorePower : public testing::Test {
       else
         std::ofstream(after.path / file).flush();
     }
+    lock.unlock();
     std::map<Count, int> found;
     Store store({}, "run", after.method(0, fast));
     declare(store);
@@ -80,6 +84,7 @@ class StorePower : public testing::Test {
 
   // There are thousands of syncs, so the files are in memory if it has a folder.
   const fs::path parent_ = fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path();
+  std::mutex copying_;
   std::mt19937 random_;
   std::vector<double> field_ = std::vector<double>(elements);
 };

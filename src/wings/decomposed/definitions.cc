@@ -88,7 +88,6 @@ void DecomposedLayout::choose(const Schema* old, const KeptElsewhere& elsewhere)
   const bool has_chunks = old && old->any_chunked();
   for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i) {
     Variable& var = schema_.vars[i];
-    if (is_decomposed(var)) var.layout = nullptr;  // of a failed enddef
     if (has_chunks || var.chunking || elsewhere(var) ||
         !wants(site_.method, schema_, var, comm_.size()))
       continue;

@@ -422,9 +422,13 @@ ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) co
                           Report& report) -> std::unique_ptr<ExtentIo> {
     return make_transport(ranks, std::move(file), transport_options(method), report);
   };
-  return {&layout, layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_,
-                                           *transport_, site_.report, make_io, read_directly,
-                                           site_.later, in_directory()})};
+  auto part =
+      layout.in_classic.make({comm_, site_.path, site_.method, schema_, file_, *transport_,
+                              site_.report, make_io, read_directly, site_.later, in_directory()});
+  if ((part->apart() != nullptr) != layout.in_classic.apart)
+    throw Error(Errc::einternal,
+                std::string("ClassicPartEntry::apart of layout ") + layout.name + " is wrong");
+  return {&layout, std::move(part)};
 }
 
 // -- data

@@ -101,7 +101,10 @@ void ClassicContainer::set_filter(Variable& var, const std::string& pipeline) co
 void ClassicContainer::choose(const Schema* old) {
   printed_.reset();
   placed_.reset();
-  std::erase_if(parts_, [](const Kept& kept) { return !kept.in_file; });  // from a failed enddef
+  // What a failed enddef has left goes.
+  std::erase_if(parts_, [](const Kept& kept) { return !kept.in_file; });
+  for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i)
+    schema_.vars[i].layout = nullptr;
   std::vector<Kept> fresh;
   for (const LayoutEntry* layout : part_layouts())
     if (!has_part(*layout)) fresh.push_back(make_part(*layout));

@@ -199,7 +199,17 @@ void StepLog::drop() noexcept {
   bytes_ = 0;
   refused_ = false;
   // If that fails, entries that stay in the log are at worst written to the files again.
-  attempt_to([&] { log_->drop(log_->mark(), log_->state(), limits_.keeps); });
+  drop_is_due_ = attempt_to([&] { drop_all(); }).has_value();
+}
+
+void StepLog::drop_all() { log_->drop(log_->mark(), log_->state(), limits_.keeps); }
+
+void StepLog::sync() {
+  if (drop_is_due_ && waiting_.empty()) {
+    drop_all();
+    drop_is_due_ = false;
+  }
+  log_->sync();
 }
 
 void StepLog::end() noexcept {

@@ -85,7 +85,8 @@ class StepLog {
   void drain();
   /// Drops drained entries and the records.
   void drop() noexcept;
-  void sync() { log_->sync(); }  ///< waits until the log is on its device
+  /// Waits until the log is on its device, without what was dropped.
+  void sync();
   /// Ends the log, in which nothing waits. A log that is kept gets a mark for this.
   void end() noexcept;
 
@@ -97,6 +98,7 @@ class StepLog {
   };
   void add_run(ByteFile& file, const LoggedPiece& of, Offset at, std::span<const iovec> run,
                std::vector<Waiting>& fresh);
+  void drop_all();
 
   using Clock = std::chrono::steady_clock;
 
@@ -108,6 +110,7 @@ class StepLog {
   std::size_t whole_ = 0;
   Count bytes_ = 0;  // of waiting entries
   bool refused_ = false;
+  bool drop_is_due_ = false;  // drop() has failed
 };
 
 }  // namespace forebay::process_group

@@ -133,7 +133,8 @@ class LogSink final : public StepSink {
 
   std::unique_ptr<StepLog> log_;
   std::vector<bp::StepRecord> held_;  // of waiting steps; on all ranks, root's are used
-  bool unsynced_ = false;  // the logs' devices may still have dropped steps; equal on all ranks
+  // The logs' devices may lack the logs, or still have dropped steps; equal on all ranks.
+  bool unsynced_ = true;
 };
 
 }  // namespace forebay::process_group
