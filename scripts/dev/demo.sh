@@ -16,6 +16,8 @@ cmd_demo() {
   ensure_packages "${groups[@]}"
   if [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]]; then
     say "the map is left out, as Python is (FOREBAY_WITHOUT_PYTHON)"
+  elif [[ $(in_build FOREBAY_PYTHON) == ON ]]; then
+    :  # it was asked for before
   elif options=$(plot_options); then
     # shellcheck disable=SC2034  # build_first_part uses it
     mapfile -t first_part_options <<<"$options"

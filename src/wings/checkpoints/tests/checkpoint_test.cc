@@ -279,7 +279,9 @@ TEST(Checkpoints, a_program_that_stays_at_the_first_state_is_told_when_all_is_do
   for (int& action : actions) {
     int64_t from = 0, to = 0;
     EXPECT_OK(forebay_schedule_next(store, model, left, &action, &from, &to));
-    if (action == FOREBAY_DROP) EXPECT_OK(forebay_checkpoint_drop(store, from));
+    if (action == FOREBAY_DROP) {
+      EXPECT_OK(forebay_checkpoint_drop(store, from));
+    }
   }
   EXPECT_EQ(actions[0], FOREBAY_DROP);
   EXPECT_EQ(actions[1], FOREBAY_DONE);
