@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/path.h"
+#include "storage/file.h"
 #include "store/journal_places.h"
 
 namespace forebay::journal {
@@ -169,7 +171,7 @@ void Writer::sync() {
   data_->sync();
   records_->sync();
   if (has_name_) return;
-  sync_path(std::filesystem::path(records_->path()).parent_path().string());
+  sync_path(std::filesystem::path(absolute_path(records_->path())).parent_path().string());
   has_name_ = true;
 }
 
