@@ -82,8 +82,9 @@ class ClassicFile {
             int level = 0) const;
 
   /// From now on elements of plain variables beyond the end of the file read as zero bytes, as in
-  /// netCDF-C, even if the file was truncated (ends_within_values). Call it before the first read.
-  /// Returns how many bytes are missing.
+  /// netCDF-C, even if the file was truncated (ends_within_values). Readers of layouts
+  /// (VariableReader) never learn of it. Call it before the first read. Returns how many bytes are
+  /// missing.
   Count zero_beyond_end();
 
   /// Reads bytes of the file. Errc::etrunc past its end.
@@ -123,8 +124,9 @@ Offset end_of(const Schema& schema, const Variable& var);
 bool ends_within_values(const Schema& schema, Offset size);
 
 /// Returns whether `path` is a classic netCDF file, or a directory that is read like one, with
-/// variables of layouts that other readers do not know: they see chunked and decomposed ones as
-/// scalars. Reads the header only. Returns false for everything else, also for unreadable files.
+/// variables of a layout that other readers do not know (ClassicPartEntry::is_in), or with anchors
+/// of a layout that this build lacks. Others see anchors as scalars. Reads the header only. Returns
+/// false for everything else, also for unreadable files.
 bool shows_anchors(const std::string& path);
 
 }  // namespace forebay

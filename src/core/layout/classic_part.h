@@ -4,7 +4,8 @@
 //
 // A file may have several such layouts, but each variable belongs to at most one of them. There are
 // three kinds. A ClassicPart stores a variable's elements within the space that the classic format
-// gives them, but in its own way. An ApartPart stores its values apart from those of classic
+// gives them, but in its own way. Each record stays in its place, for the container fills, moves
+// and counts records by their places. An ApartPart stores its values apart from those of classic
 // variables: the header has anchors for them, and their publication is separate. They may be in
 // files beside this one. Or (HeapPart) they are at the end of this file, after everything else,
 // where records would be: a file has at most one heap.

@@ -27,7 +27,9 @@ class SlabReader;
 struct ReaderSite {
   const std::string& path;  ///< of the classic file
   Offset file_size = 0;
-  ReadInto read;  ///< reads bytes of the file; several threads may call it
+  /// Reads bytes of the file; several threads may call it. Errc::etrunc for bytes beyond file_size:
+  /// the reader itself gives zeros for values that were never written.
+  ReadInto read;
   Schema& schema;
   store::OpenState state = store::OpenState::newest;  ///< that is read
 };

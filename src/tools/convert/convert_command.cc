@@ -175,11 +175,11 @@ static void add_convert_command(CLI::App& app, int& status) {
   command.add_flag("-f,--force", options->how.force, "replace OUT if it exists");
   command.add_flag("--json", options->json, "print one JSON object, and no progress");
   command.footer(
-      "Without --to and --method the output has the layout and format of the input (decomposed "
-      "variables become plain ones), or is a BP4 directory where OUT ends in .bp. Names, "
-      "attributes, fill values, records and the unlimited dimension are kept; chunk shapes and "
-      "codecs too, where the output has chunks and --method says nothing else. A codec implies "
-      "layout=chunked.\n"
+      "Without --to and --method the output has the format of the input, and chunks where the "
+      "input has them (variables of other layouts become plain ones), or is a BP4 directory where "
+      "OUT ends in .bp. Names, attributes, fill values, records and the unlimited dimension are "
+      "kept; chunk shapes and codecs too, where the output has chunks and --method says nothing "
+      "else. A codec implies layout=chunked.\n"
       "At a --resolution-level variables in patches are what that level shows, other variables "
       "every 2^K-th element along the same dimensions; patches become chunks without loss.\n"
       "In a BP4 directory records are steps, and dimensions and attributes are attributes, so that "
