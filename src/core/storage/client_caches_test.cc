@@ -78,6 +78,15 @@ TEST_F(SharedFile, costs_nothing_where_caches_are_coherent) {
   }
 }
 
+// fsync refuses /dev/null, so that it is seen.
+TEST_F(SharedFile, is_synced_where_only_another_object_wrote_for_it) {
+  File beside("/dev/null", true, 0, report_);
+  beside.write_for(file_);
+  EXPECT_NO_THROW(file_.sync());
+  write(beside);
+  EXPECT_THROW(file_.sync(), Error);
+}
+
 TEST_F(SharedFile, brings_what_was_written_to_the_server_before_ranks_meet) {
   file_.share(ClientCaches::weak);
   EXPECT_TRUE(file_.has_weak_caches());

@@ -387,7 +387,9 @@ void File::look_again() {
 void File::note_written() {
   ++*changes_;
   if (has_weak_caches()) dirty_ = true;
-  if (other_) other_->note_written();
+  if (!other_) return;
+  other_->note_written();
+  other_->dirty_ = true;  // sync() must open it
 }
 
 // If it fails, the written bytes still have to go to the server.
@@ -446,7 +448,8 @@ bool File::is_linked() {
 
 void File::sync() {
   if (making_.valid()) wait_until_made();
-  if (fd_ < 0) return;  // never written through this rank
+  if (fd_ < 0 && !dirty_) return;  // never written through this rank
+  ensure_open();
   if (fault("fsync") || ::fsync(fd_) != 0)
     throw system_error(errno, Errc::ewrite, "synchronising", path_);
 }
