@@ -28,7 +28,7 @@ expect 2 out "no-such-file.nc: unreadable" "$forebay" check no-such-file.nc
 expect 2 out "no netCDF file" "$forebay" check "$0"
 expect 0 out "\-\-skip-damaged" "$forebay" recover --help
 expect 2 err "hexadecimal" "$forebay" recover --session xyz .
-if "$forebay" log --help >/dev/null 2>&1; then # its wing is built
+if "$forebay" --help | grep -q "^  log "; then # its wing is built
   expect 1 err "no-such-file.nc" "$forebay" recover no-such-file.nc
   expect 0 out "no staging logs" "$forebay" recover .
   expect 1 err "no-such-file.nc" "$forebay" log no-such-file.nc

@@ -497,9 +497,9 @@ TEST(Chunked, space_of_overwritten_chunks_is_used_again) {
 // Each session finds the space that the one before it left.
 TEST(Chunked, space_is_used_again_by_those_who_open_a_file_again_and_again) {
   for (const char* method : {"chunked;shuffle,zstd:1", "patches;shuffle,zstd:1"}) {
-    const std::string text = method;
-    int ncid = create(
-        {{"layout", text.substr(0, text.find(';'))}, {"codec", text.substr(text.find(';') + 1)}});
+    const std::string text = method, layout = text.substr(0, text.find(';'));
+    if (!is_built("layout", layout)) continue;
+    int ncid = create({{"layout", layout}, {"codec", text.substr(text.find(';') + 1)}});
     const int x = define(ncid, "x", NC_DOUBLE, {{"a", 32 * world.size}, {"b", 32}});
     EXPECT_OK(ncmpi_enddef(ncid));
     put_block(ncid, x, 32, 32);

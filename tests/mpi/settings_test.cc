@@ -300,8 +300,12 @@ TEST(Settings, what_netcdf_files_cannot_honour_is_refused_or_reported) {
                                                {{"checkpoint_memory", "1MiB"}},
                                                {{"split", "step"}},
                                                {{"bp_version", "3"}},
-                                               {{"transport", "null"}}})
-    EXPECT_ERR(are_built(hints) ? NC_ENOTSUPPORT : NC_ENOTBUILT, created(hints)) << hints[0].first;
+                                               {{"transport", "null"}}}) {
+    // Keys of wings that are left out are told of in the report, as a program's hints may be for
+    // other libraries; values are refused.
+    const int absent = hints[0].first == "layout" ? NC_ENOTBUILT : NC_NOERR;
+    EXPECT_ERR(are_built(hints) ? NC_ENOTSUPPORT : absent, created(hints)) << hints[0].first;
+  }
   if (!has_wing("hdf5")) return;
   const std::string report = report_of([&] {
     const Environment all("FOREBAY_HINTS",

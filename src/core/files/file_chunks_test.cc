@@ -7,6 +7,7 @@
 
 #include "files/file_check.h"
 #include "files/file_chunks_testing.h"
+#include "method/part.h"
 
 namespace forebay {
 namespace file_chunks_test {
@@ -218,7 +219,8 @@ TEST_F(FileChunksTest, a_codec_that_is_not_known_is_named) {
   EXPECT_EQ(fault([&] { file.read_doubles(0, whole(0)); }), Errc::enotsupport);
   EXPECT_NE(message_.find("variable T is encoded with \"shuffle,zsty:3\""), std::string::npos)
       << message_;
-  EXPECT_EQ(file.chunks()->facts(0).present, 6);
+  // Where a wing is left out the codec may be one of those that divide chunks.
+  EXPECT_EQ(file.chunks()->facts(0).present, absent_names().empty() ? 6 : 0);
   for (const VarId var : {1, 2, 3}) EXPECT_TRUE(agrees(file, var, whole(var)));
   EXPECT_EQ(check_file(path_, {}).status, CheckStatus::good) << "the file is not to blame";
 }
