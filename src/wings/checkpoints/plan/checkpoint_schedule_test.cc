@@ -23,11 +23,11 @@ using Kind = AdjointAction::Kind;
 #if defined(__SANITIZE_ADDRESS__)
 constexpr Count lengths[] = {20};
 constexpr int random_runs = 20;
-constexpr Count most_states = 4;
+constexpr Count most_states = 3, longest = 80, many_states = 500;
 #else
 constexpr Count lengths[] = {20, 40, 60};
 constexpr int random_runs = 100;
-constexpr Count most_states = 8;
+constexpr Count most_states = 8, longest = 200, many_states = 1500;
 #endif
 
 /// The least number of additional steps with `c` states (Griewank and Walther 2000): r l - C(c + r,
@@ -157,7 +157,7 @@ TEST(CheckpointSchedule, equal_sizes_take_the_least_number_of_steps) {
   EXPECT_EQ(least_steps(100, 3), 490);
   EXPECT_EQ(least_steps(100, 9), 234);
   EXPECT_EQ(least_steps(1000, 10), 3636);
-  for (Count l = 1; l <= 200; ++l) {
+  for (Count l = 1; l <= longest; ++l) {
     for (Count c = 1; c <= 20; ++c) {
       Program program(equal(l, 8), {8 * c + 7});
       program.reverse();
@@ -397,10 +397,10 @@ TEST(CheckpointSchedule, sizes_that_leap_tenfold_take_little_more_than_the_optim
 // The first place depends on sizes that are unknown when the model begins.
 TEST(CheckpointSchedule, where_all_states_fit_no_step_runs_twice) {
   for (const double change : {0.0, 0.9}) {
-    std::vector<Count> sizes(1500);
+    std::vector<Count> sizes(many_states);
     std::mt19937 random(3);
     for (std::size_t i = 0; i < sizes.size(); ++i)
-      sizes[i] = std::llround(1000 - change * static_cast<double>(i) * 1000 / 1500) +
+      sizes[i] = std::llround(1000 - change * static_cast<double>(i) * 1000 / double(many_states)) +
                  static_cast<Count>(random() % 50);
     Program program(sizes, {Count{10'000} * std::ssize(sizes)});
     program.reverse();
