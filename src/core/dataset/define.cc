@@ -132,7 +132,7 @@ void note_other_layout(Method& method, const std::string& variable) {
   else if (method.origin.contains("layout"))
     note_overruled(method, what, "layout=" + layout + " (" + method.origin_of("layout") + ")");
   else if (const auto error = absent("layout", "decomposed", what))
-    method.notes.push_back(error->what());
+    method.notes.emplace_back(error->what());
 }
 
 }  // namespace

@@ -209,7 +209,8 @@ void set_foreign_hint(Method& method, const std::string& key, const std::string&
   if (value.empty()) return;
   const Origin lenient(origin.text, origin.by, false);
   if (spec == nullptr) {
-    if (const auto error = absent(key, value, origin.text)) method.notes.push_back(error->what());
+    if (const auto error = absent(key, value, origin.text))
+      method.notes.emplace_back(error->what());
     method.passed_on[key] = value;
   } else if (spec->family == KeyFamily::own) {
     set_method_key(method, key, value, origin.text, origin);

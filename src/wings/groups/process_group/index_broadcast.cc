@@ -58,7 +58,7 @@ class Received {
 };
 
 /// Learns the properties of a variable from its first block in a step.
-void learn(StoredIndex& index, bp::Variable said, const bp::Block& block) {
+void learn(StoredIndex& index, const bp::Variable& said, const bp::Block& block) {
   const auto [found, is_new] = index.places.emplace(said.name, index.variables.size());
   const Kind kind = kind_of(block.at);
   const bool without_extents = bp::may_be_global(block.at);
@@ -184,7 +184,7 @@ StoredIndex receive_index(std::span<const std::byte> told) {
     bp::VariableEntry parsed(variable, from.bytes(), origin);
     bp::Block block;
     parsed.next(block);
-    learn(index, std::move(variable), block);
+    learn(index, variable, block);
   };
   while (!from.at_end()) {
     switch (from.get<Item>()) {
