@@ -180,7 +180,7 @@ StoredIndex receive_index(std::span<const std::byte> told) {
   StoredIndex index;
   bp::Origin& origin = index.origin;
   Received from(told);
-  const auto learn_first = [&](bp::Variable variable) {
+  const auto learn_first = [&](const bp::Variable& variable) {
     bp::VariableEntry parsed(variable, from.bytes(), origin);
     bp::Block block;
     parsed.next(block);
