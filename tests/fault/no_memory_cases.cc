@@ -159,6 +159,7 @@ int run(int argc, char** argv, const char* name, const Play& play) {
   }
   if (!threads) return without_threads(file, play);
   if (only.rank >= 0) {
+    play_case(file, {}, play);  // first calls allocate what stays, here as with all the cases
     telling = true;
     trace_failed_allocations(rank == only.rank);
     play_case(file, only, play);

@@ -100,7 +100,7 @@ std::optional<Error> up_to_meeting(const Comm& comm, F&& f) {
 /// Collective. Does the same for any f(); costs one more reduction.
 ///
 /// After a failure of either function, a caller that rethrows does not report the error again: the
-/// failed rank may have done so already. If ranks go on and reduce again instead, all must have
+/// failed rank may have done so already. If ranks go on instead (attempt_and_go_on), all must have
 /// reached this call before it begins: nothing fails between a reduction and this call.
 template <typename F>
 std::optional<Error> attempt_together(const Comm& comm, F&& f) {
@@ -109,6 +109,15 @@ std::optional<Error> attempt_together(const Comm& comm, F&& f) {
     auto others = attempt_to([&] { comm.meet(); });
     if (others) failed = others;
   }
+  return failed;
+}
+
+/// Collective. Does attempt_together() for a caller that goes on after an error of f(), on all ranks.
+/// Then a later error of one rank is a new one, which the others do not know.
+template <typename F>
+std::optional<Error> attempt_and_go_on(const Comm& comm, F&& f) {
+  auto failed = attempt_together(comm, f);
+  comm.forget_failed_meeting();
   return failed;
 }
 

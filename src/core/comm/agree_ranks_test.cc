@@ -263,6 +263,24 @@ TEST(Meetings, tell_once_through_parts_within_parts) {
   }
 }
 
+// The ranks have dealt with the first error. Nobody has heard of the second one.
+TEST(Meetings, tell_of_an_error_that_follows_one_after_which_ranks_went_on) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    const auto failed = attempt_together(comm, [&] {
+      const auto first = attempt_and_go_on(comm, [&] {
+        if (comm.rank() == 1) throw Error(Errc::ewrite, "the first");
+        comm.barrier();
+      });
+      EXPECT_TRUE(first);
+      if (comm.rank() == 2) throw std::bad_alloc();
+      comm.barrier();
+    });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->code(), Errc::enomem);
+    go_on(comm);
+  });
+}
+
 TEST(Meetings, leave_alone_what_is_one_ranks_own_matter) {
   run_as_threads(ranks, [&](const Comm& comm) {
     const auto failed = attempt_together(comm, [&] {

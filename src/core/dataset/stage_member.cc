@@ -17,6 +17,7 @@ void StageMember::write() {
     // failed.
     site_.comm.meet();
     shared_->write();
+    site_.comm.forget_failed_meeting();  // an error of some files in there is kept for them
   }
   if (!site_.stage->holds_writes() && site_.file.definitions_wait())
     site_.host.write_agreed_numrecs();

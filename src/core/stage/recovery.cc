@@ -92,7 +92,7 @@ void run_session(const Comm& comm, const RecoveryOptions& options, const Recover
   result.host = control.info.host;
   result.pid = control.info.pid;
   comm.meet();
-  result.error = attempt_together(comm, [&] {
+  result.error = attempt_and_go_on(comm, [&] {
     make_session_recovery({comm, options, progress, result, control.locked, control.info})->run();
   });
 }
@@ -184,7 +184,7 @@ void recover_logs(const Comm& comm, const RecoveryOptions& options,
   Control control;
   const bool look = options.list_only || options.verify_only;
   comm.meet();
-  session.error = attempt_together(comm, [&] {
+  session.error = attempt_and_go_on(comm, [&] {
     on_root(comm, [&] {
       if (session.ranks > most_ranks) {
         throw Error(Errc::ebadlog, fmt::format("the logs tell of {} ranks", session.ranks),

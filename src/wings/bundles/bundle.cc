@@ -271,12 +271,12 @@ void Bundle::complete(bool later) {
     messages_in_ = 0;
     settle();
     // If one of these fails as a whole, each file is written by itself.
-    if (const auto why = attempt_together(comm_, [&] { write_by_layout(); })) note_why(*why);
+    if (const auto why = attempt_and_go_on(comm_, [&] { write_by_layout(); })) note_why(*why);
     if (later && !last_.encoded.empty())
       attempt_to([&] { add_why("the close itself writes chunks, no thread"); });
-    const auto apart = attempt_together(comm_, [&] { write_jointly(waiting(), later); });
+    const auto apart = attempt_and_go_on(comm_, [&] { write_jointly(waiting(), later); });
     if (apart) note_apart(*apart);
-    if (!report_to_.empty()) attempt_together(comm_, [&] { print_record(); });
+    if (!report_to_.empty()) attempt_and_go_on(comm_, [&] { print_record(); });
     for (const Member& member : open_) {
       StageMember& writes = *member.writes;
       if (!writes.waiting().any || writes.is_handed_over()) continue;
@@ -304,7 +304,7 @@ void Bundle::settle() {
   if (!under_way_) return;
   const std::unique_ptr<JointWrite> write = std::move(under_way_);
   JointOutcome outcome;
-  const auto failed = attempt_together(comm_, [&] { outcome = finish(*write); });
+  const auto failed = attempt_and_go_on(comm_, [&] { outcome = finish(*write); });
   for (std::size_t f = 0; f < write->files().size(); ++f) {
     std::optional<Error> error = write->failure(f);
     if (!failed) hear(outcome.codes[f], error);

@@ -455,7 +455,7 @@ void DecomposedLayout::publish_last() {
 void DecomposedLayout::compact(bool mine) {
   StepTimer timer(site_.report, Step::write);
   const Comm& group = group_->ranks;
-  const auto failed = attempt_together(comm_, [&] {
+  const auto failed = attempt_and_go_on(comm_, [&] {
     bool moved = true;  // whether the commit before moved anything
     for (int pass = 0; pass < most_passes; ++pass) {
       std::vector<BytesToMove> moves;
@@ -479,15 +479,13 @@ void DecomposedLayout::compact(bool mine) {
       moved = any != 0;
     }
   });
-  if (!failed) return;
-  comm_.forget_failed_meeting();
-  if (group_->writer) writer_lost_ = true;  // it may have moves without a commit
+  if (failed && group_->writer) writer_lost_ = true;  // it may have moves without a commit
 }
 
 // Makes the missing inverses of maps. Without them reads only take longer, so errors are not fatal.
 void DecomposedLayout::invert() {
   StepTimer timer(site_.report, Step::plan);
-  not_inverted_ = attempt_together(comm_, [&] {
+  not_inverted_ = attempt_and_go_on(comm_, [&] {
     commit([&] {
       together(group_->ranks, [&] {
         restore_writer();
@@ -496,7 +494,6 @@ void DecomposedLayout::invert() {
       });
     });
   });
-  if (not_inverted_) comm_.forget_failed_meeting();
 }
 
 // Syncs this group's file. Once a session it also syncs files without a group, which earlier jobs

@@ -431,7 +431,7 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   });
   // After it all ranks close the file in HDF5 and wait for each other there, so nothing may fail
   // here.
-  if (closing == Closing::last && report_due_) attempt_together(comm_, [&] { report(); });
+  if (closing == Closing::last && report_due_) attempt_and_go_on(comm_, [&] { report(); });
 }
 
 void LoggedHooks::report() {
