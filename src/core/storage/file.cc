@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <span>
 #include <thread>
@@ -455,11 +456,21 @@ void File::sync() {
 }
 
 void sync_path(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool failed = fd < 0 || ::fsync(fd) != 0;
-  const int code = errno;
-  if (fd >= 0) ::close(fd);
-  if (failed) throw system_error(code, Errc::ewrite, "synchronising", path);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || ::fsync(file.get()) != 0)
+    throw system_error(errno, Errc::ewrite, "synchronising", path);
+}
+
+void sync_folder_of(const std::string& path) {
+  const auto above = std::filesystem::path(directory::end_of_links(path)).parent_path();
+  const std::string name = above.empty() ? "." : above.string();
+  const Descriptor folder(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0 && ::fsync(folder.get()) == 0) return;
+  if (errno != EACCES && errno != EINVAL)
+    throw system_error(errno, Errc::ewrite, "synchronising", name);
+  const Descriptor inside(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (inside.get() < 0 || ::syncfs(inside.get()) != 0)
+    throw system_error(errno, Errc::ewrite, "synchronising the file system of", path);
 }
 
 }  // namespace forebay

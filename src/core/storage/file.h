@@ -179,7 +179,13 @@ void agree_on_file(const Comm& comm, File& file, const std::optional<Error>& min
 /// Local. Makes an empty file beside `path` without a name. It vanishes when the process ends.
 std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Report& report);
 
-/// Local. Brings a file that others have open, or a folder's names, to the device.
+/// Local. Brings a file that others have open to the device.
 void sync_path(const std::string& path);
+
+/// Local. Brings the name of a file or folder to the device: syncs the folder that holds it, where
+/// its links end. A folder that may be searched and written, but not read, has no descriptor to
+/// sync, and some file systems sync no folders (EINVAL). Then the whole file system is synced, by
+/// what is at `path`, which may take long.
+void sync_folder_of(const std::string& path);
 
 }  // namespace forebay

@@ -130,6 +130,19 @@ TEST_F(FileTest, a_copy_on_another_nodes_disk_is_read_and_one_that_differs_is_no
   }
 }
 
+// Who is root may read any folder.
+TEST_F(FileTest, the_name_of_a_file_is_synced_also_in_a_folder_that_cannot_be_read) {
+  namespace fs = std::filesystem;
+  const fs::path folder = folder_ / "other";
+  std::ofstream(folder / "f") << "there";
+  for (const auto mode : {fs::perms::owner_all, fs::perms::owner_write | fs::perms::owner_exec}) {
+    fs::permissions(folder, mode);
+    EXPECT_FALSE(attempt_to([&] { sync_folder_of(folder / "f"); }));
+  }
+  fs::permissions(folder, fs::perms::owner_all);
+  EXPECT_TRUE(attempt_to([&] { sync_folder_of(folder_ / "none" / "f"); }));
+}
+
 TEST_F(FileTest, what_lies_beside_a_file_is_found_where_that_is_now) {
   File main(folder_ / "f", true, 0, report_);
   main.create(true);

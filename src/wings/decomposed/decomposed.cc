@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iterator>
 #include <thread>
 
@@ -507,9 +506,8 @@ void DecomposedLayout::sync_data_files() {
       sync_path(folder + "/" + std::to_string(n));
   }
   if (comm_.is_root()) {
-    sync_path(folder);
-    const auto parent = std::filesystem::path(folder).parent_path();
-    sync_path(parent.empty() ? "." : parent.string());
+    sync_folder_of(group_->file->place_now());
+    sync_folder_of(folder);
   }
   names_synced_ = true;
 }

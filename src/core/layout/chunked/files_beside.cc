@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <limits>
 
 #include "base/attempt.h"
@@ -265,10 +264,8 @@ void FilesBeside::sync(std::span<const std::uint32_t> in_use) {
     }
   }
   if (site_.comm.is_root()) {
-    const std::string folder = data_files::folder_now(*index_);
-    sync_path(folder);
-    const auto parent = std::filesystem::path(folder).parent_path();
-    sync_path(parent.empty() ? "." : parent.string());
+    sync_folder_of(index_->place_now());
+    sync_folder_of(data_files::folder_now(*index_));
   }
   names_synced_ = true;
 }

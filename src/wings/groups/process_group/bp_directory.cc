@@ -300,7 +300,7 @@ void BpDirectory::sync() {
   synced_earlier_ = true;
   by_root(comm_, [&] {
     index_->sync();
-    if (!options_.drop_all) sync_path(path_);
+    if (!options_.drop_all) sync_folder_of(index_->path());
     sync_folder();
   });
 }

@@ -1,7 +1,6 @@
 #include "groups/process_group/bp_files.h"
 
 #include <chrono>
-#include <filesystem>
 #include <limits>
 #include <string>
 
@@ -60,9 +59,7 @@ std::unique_ptr<File> BpFiles::new_file(const std::string& path) const {
 }
 
 void BpFiles::sync_folder() const {
-  if (options_.drop_all) return;
-  const auto above = std::filesystem::path(path_).parent_path();
-  sync_path(above.empty() ? "." : above.string());
+  if (!options_.drop_all) sync_folder_of(path_);
 }
 
 }  // namespace forebay::process_group
