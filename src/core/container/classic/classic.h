@@ -98,6 +98,7 @@ class ClassicContainer : public JointContainer {
   void share_file();
   bool create_later();
   void meet();
+  void sync_name();
   // `on_root` is what rank 0 does first; it returns whether a thread does it. The last step is a
   // reduction.
   void find_stripes(bool makes, const std::function<bool()>& on_root, const Tells& tells);
@@ -161,8 +162,9 @@ class ClassicContainer : public JointContainer {
   std::vector<Kept> parts_;  // a heap is the last one
   bool has_plain_ = true;    // some variable belongs to no part
   bool puts_off_ = false, definitions_wait_ = false, being_made_ = false;
-  bool named_alike_ = false;  // all ranks name the folder alike
-  bool has_copies_ = false;   // other nodes may have copies; read only
+  bool has_new_name_ = false;  // this rank made the file, and no sync has come since
+  bool named_alike_ = false;   // all ranks name the folder alike
+  bool has_copies_ = false;    // other nodes may have copies; read only
   std::unique_ptr<Layout> layout_;
   mutable std::optional<Schema> printed_;  // as stored; print() leaves it to place()
   std::optional<Schema> placed_;           // as stored, on rank 0; place() leaves it to redefine()
