@@ -58,8 +58,4 @@ std::unique_ptr<File> BpFiles::new_file(const std::string& path) const {
   return file;
 }
 
-void BpFiles::sync_folder() const {
-  if (!options_.drop_all) sync_folder_of(path_);
-}
-
 }  // namespace forebay::process_group

@@ -128,7 +128,6 @@ class BpFiles {
  protected:
   BpFiles(const Comm& comm, const std::string& path, const WriteOptions& options, Report& report);
   std::unique_ptr<File> new_file(const std::string& path) const;
-  void sync_folder() const;  ///< syncs the file's name to the device
 
   Comm comm_, data_ranks_;
   std::string path_;
