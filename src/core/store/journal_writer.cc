@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/path.h"
-#include "storage/file.h"
 #include "store/journal_places.h"
 
 namespace forebay::journal {
@@ -171,7 +170,7 @@ void Writer::sync() {
   data_->sync();
   records_->sync();
   if (has_name_) return;
-  sync_path(std::filesystem::path(absolute_path(records_->path())).parent_path().string());
+  sync_path_(std::filesystem::path(absolute_path(records_->path())).parent_path().string());
   has_name_ = true;
 }
 

@@ -375,7 +375,7 @@ void FileTier::sync() {
       throw Error(Errc::enoent, file->path() + " was removed while it was open",
                   "what it had is lost: begin from another checkpoint");
   const std::filesystem::path place = absolute_path(place_of_files());
-  sync_path(place.parent_path().string());
+  sync_path_(place.parent_path().string());
   while (!retired_.empty()) {
     const auto its = retired_.extract(retired_.begin());
     retired_bytes_ -= its.mapped().bytes;

@@ -504,12 +504,12 @@ void DecomposedLayout::sync_data_files() {
   const std::string folder = data_files::folder_now(*group_->file);
   if (group_->writer) {
     for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups)
-      sync_path(folder + "/" + std::to_string(n));
+      sync_path_(folder + "/" + std::to_string(n));
   }
   if (comm_.is_root()) {
-    sync_path(folder);
+    sync_path_(folder);
     const auto parent = std::filesystem::path(folder).parent_path();
-    sync_path(parent.empty() ? "." : parent.string());
+    sync_path_(parent.empty() ? "." : parent.string());
   }
   names_synced_ = true;
 }

@@ -261,14 +261,14 @@ void FilesBeside::sync(std::span<const std::uint32_t> in_use) {
     const std::string folder = data_files::folder_now(*group_->file) + "/";
     for (const std::uint32_t n : in_use) {
       const std::string path = folder + std::to_string(n);
-      if (n % group_->groups == group_->number && is_there(path)) sync_path(path);
+      if (n % group_->groups == group_->number && is_there(path)) sync_path_(path);
     }
   }
   if (site_.comm.is_root()) {
     const std::string folder = data_files::folder_now(*index_);
-    sync_path(folder);
+    sync_path_(folder);
     const auto parent = std::filesystem::path(folder).parent_path();
-    sync_path(parent.empty() ? "." : parent.string());
+    sync_path_(parent.empty() ? "." : parent.string());
   }
   names_synced_ = true;
 }

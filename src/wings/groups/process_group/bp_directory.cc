@@ -285,7 +285,7 @@ void BpDirectory::sync_earlier() {
   for (const auto& [number, end] : old_.whole_ends) {
     const std::string path = path_ + "/data." + std::to_string(number);
     // Nobody needs a file of blocks without a payload, whose values are in the index.
-    if (next == comm_.rank() && fs::exists(path)) sync_path(path);
+    if (next == comm_.rank() && fs::exists(path)) sync_path_(path);
     next = (next + 1) % comm_.size();
   }
 }
@@ -300,7 +300,7 @@ void BpDirectory::sync() {
   synced_earlier_ = true;
   by_root(comm_, [&] {
     index_->sync();
-    if (!options_.drop_all) sync_path(path_);
+    if (!options_.drop_all) sync_path_(path_);
     sync_folder();
   });
 }

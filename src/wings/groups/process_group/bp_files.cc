@@ -59,10 +59,10 @@ std::unique_ptr<File> BpFiles::new_file(const std::string& path) const {
   return file;
 }
 
-void BpFiles::sync_folder() const {
+void BpFiles::sync_folder() {
   if (options_.drop_all) return;
   const auto above = std::filesystem::path(path_).parent_path();
-  sync_path(above.empty() ? "." : above.string());
+  sync_path_(above.empty() ? "." : above.string());
 }
 
 }  // namespace forebay::process_group
