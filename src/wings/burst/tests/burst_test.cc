@@ -262,7 +262,7 @@ TEST(Burst, a_failed_sync_of_what_lies_beside_the_file_is_repeated_where_that_he
   for (const bool folder : {false, true}) {
     const Sample s = create();
     put_grid(s);
-    if (world.rank == 0) fails_once = folder ? "/logs" : ".staging";
+    if (world.rank == 0) fails_once = folder ? ".logs" : ".staging";
     EXPECT_ERR(NC_EWRITE, ncmpi_sync(s.ncid));
     EXPECT_TRUE(fails_once.empty());
     put_grid(s, 1);
