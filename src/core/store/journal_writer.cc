@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "storage/file.h"
 #include "store/journal_places.h"
 
 namespace forebay::journal {
@@ -169,7 +168,7 @@ void Writer::sync() {
   data_->sync();
   records_->sync();
   if (has_name_) return;
-  sync_folder_of(records_->path());
+  path_sync_.folder_of(records_->path());
   has_name_ = true;
 }
 

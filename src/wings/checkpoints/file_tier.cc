@@ -373,7 +373,7 @@ void FileTier::sync() {
     if (!file->is_linked())
       throw Error(Errc::enoent, file->path() + " was removed while it was open",
                   "what it had is lost: begin from another checkpoint");
-  sync_folder_of(data_->place_now());
+  path_sync_.folder_of(data_->place_now());
   while (!retired_.empty()) {
     const auto its = retired_.extract(retired_.begin());
     retired_bytes_ -= its.mapped().bytes;

@@ -498,8 +498,8 @@ void ClassicContainer::sync_name() {
   if (!has_new_name_) return;
   if (file_.is_linked()) {
     const std::string place = file_.place_now();
-    sync_folder_of(place);
-    if (in_directory()) sync_folder_of(directory::folder_beside(place));
+    path_sync_.folder_of(place);
+    if (in_directory()) path_sync_.folder_of(directory::folder_beside(place));
   }
   has_new_name_ = false;
 }

@@ -163,8 +163,9 @@ class ClassicContainer : public JointContainer {
   bool has_plain_ = true;    // some variable belongs to no part
   bool puts_off_ = false, definitions_wait_ = false, being_made_ = false;
   bool has_new_name_ = false;  // this rank made the file, and no sync has come since
-  bool named_alike_ = false;   // all ranks name the folder alike
-  bool has_copies_ = false;    // other nodes may have copies; read only
+  PathSync path_sync_;
+  bool named_alike_ = false;  // all ranks name the folder alike
+  bool has_copies_ = false;   // other nodes may have copies; read only
   std::unique_ptr<Layout> layout_;
   mutable std::optional<Schema> printed_;  // as stored; print() leaves it to place()
   std::optional<Schema> placed_;           // as stored, on rank 0; place() leaves it to redefine()

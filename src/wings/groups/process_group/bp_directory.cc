@@ -290,7 +290,7 @@ void BpDirectory::sync_earlier() {
       metadata_->ensure_open();  // it tells where the directory is by now
       const std::string path = folder_of(*metadata_) + "/data." + std::to_string(number);
       // Nobody needs a file of blocks without a payload, whose values are in the index.
-      if (fs::exists(path)) sync_path(path);
+      if (fs::exists(path)) path_sync_.file(path);
     }
     next = (next + 1) % comm_.size();
   }
@@ -307,8 +307,8 @@ void BpDirectory::sync() {
   by_root(comm_, [&] {
     index_->sync();
     if (options_.drop_all) return;
-    sync_folder_of(index_->place_now());
-    sync_folder_of(folder_of(*index_));
+    path_sync_.folder_of(index_->place_now());
+    path_sync_.folder_of(folder_of(*index_));
   });
 }
 

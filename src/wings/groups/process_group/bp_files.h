@@ -134,6 +134,7 @@ class BpFiles {
   WriteOptions options_;
   Report& report_;
   std::unique_ptr<File> data_;
+  PathSync path_sync_;
   std::uint32_t number_ = 0;
   bool one_data_file_ = true, waits_for_size_ = false;
   std::pair<int, Count> chosen_{WriteOptions::by_size, 0};
