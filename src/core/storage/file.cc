@@ -540,6 +540,5 @@ void PathSync::note(int errnum, const std::string& path) {
   lost_.emplace(path, error);
   throw Error(error);
 }
-}
 
 }  // namespace forebay
