@@ -58,7 +58,8 @@ unit_tests_first() {
   (cd "$root/build/release" && "$program" --gtest_brief=1) || say "unit tests FAILED; going on with the rest"
 }
 
-# Every test: with MPI, without, and of the Python package. ctest's and pytest's own closing lines are the last thing
+# Every test: with MPI, without, and of the Python package. Tests whose ranks are threads are the same code in both builds:
+# FOREBAY_TEST_FULL repeats them in that without MPI. ctest's and pytest's own closing lines are the last thing
 # that is printed of each.
 cmd_test() {
   ensure_packages build peer test
@@ -86,8 +87,10 @@ cmd_test() {
   if (($# == 0)); then
     configure serial
     build serial
+    local repeated=(-LE threads)
+    [[ -z ${FOREBAY_TEST_FULL:-} ]] || repeated=()
     say "tests of the build without MPI"
-    run_ctest serial || failed=1
+    run_ctest serial "${repeated[@]}" || failed=1
     [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] || python_test || failed=1
   fi
   ((failed == 0)) || die "tests failed"

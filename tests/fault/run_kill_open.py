@@ -2,7 +2,7 @@
 
 Usage: run_kill_open.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
 
-What came after the synced state is given up. One system call after another of a rank is the last
+What came after the synced state is given up. One system call after another (support/cases.py) of a rank is the last
 one that a program makes which does so, and writes a version then: whichever it is, the file holds
 the newest version of before, or the synced one, or the one behind that, whole; and with
 chunk_state=synced the synced one.
@@ -14,6 +14,8 @@ import shlex
 import shutil
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import cases
 import killing
 from run_kill import copy_file
 
@@ -51,10 +53,9 @@ class Test:
         left = []
         for ranks, victim, when in [(1, 0, "before"), (1, 0, "half"), (3, 0, "before"),
                                     (3, 2, "before"), (4, 3, "before")]:
-            killed = True
-            call = 0
-            while killed and call < MOST_CALLS:
-                call += 1
+            def dies(call):
+                if call > MOST_CALLS:
+                    return False
                 path = f"{self.file}.{ranks}.{victim}.{call}.{when}"
                 copy_file(self.file, path)
                 output, _ = self.run(ranks, ["reopen", path, self.log.path, str(synced), "1"],
@@ -64,6 +65,9 @@ class Test:
                 if self.log.has("error"):
                     raise SystemExit(f"{path}: {self.log.errors()} {output}")
                 left.append((path, killed))
+                return killed
+
+            print(f"{ranks} ranks, rank {victim}, {when}: {cases.try_places(dies)} calls")
         return left
 
 
