@@ -244,7 +244,7 @@ def main():
     os.makedirs(options.dir, exist_ok=True)
     test = Test(options)
     number = 0
-    kills = cases.few_of(options.kills - 1) + 1  # the sixth goes on with what a power failure left
+    kills = max(cases.few_of(options.kills), min(options.kills, 6))  # the sixth goes on after a power failure
     print(f"{kills} of {options.kills} kills")
     for turn in range(options.kills):
         if turn >= kills and (test.counts["behind"] or not options.behind):

@@ -4,8 +4,8 @@ Usage: run_kill_close.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir
 
 Versions are written, one a session, until one of them takes so much less space than the one before that
 what lies last is moved when the file is closed, and the file is cut. Of that session each of the last
-system calls of a rank, and some of those before (support/cases.py), is the last that it makes: whichever it is, the file
-holds the version before or this one, whole, and the next session makes the file as short as it would
+system calls of a rank, and some of those before (support/cases.py), is the last that it makes: whichever it
+is, the file holds the version before or this one, whole, and the next session makes the file as short as it would
 have been.
 """
 import argparse

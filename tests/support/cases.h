@@ -13,7 +13,7 @@
 
 namespace forebay_test {
 
-constexpr int one_in = 5;
+constexpr int one_in = 5, at_least = 3;
 
 /// Returns whether every case is tried.
 inline bool all_cases() {
@@ -21,11 +21,11 @@ inline bool all_cases() {
   return full != nullptr && !std::string_view(full).empty();
 }
 
-/// Returns how many of `all` rounds are played, or how many of `all` events a test has to see: five
+/// Returns how many of `all` rounds are played, or how many of `all` events a test has to see: three
 /// at least, if there are so many.
 template <std::integral T>
 T few_of(T all) {
-  return all_cases() ? all : std::max(std::min<T>(all, one_in), (all + one_in - 1) / one_in);
+  return all_cases() ? all : std::max(std::min<T>(all, at_least), (all + one_in - 1) / one_in);
 }
 
 /// Returns the place that is tried after `at`, by a test that goes through [0, end) in steps of

@@ -1,13 +1,13 @@
 """How many cases a test tries that goes through very many: every system call, rounds with random numbers.
 
-With FOREBAY_TEST_FULL=1 in the environment (.ci/run and ./dev soak set it) it tries all of them. Otherwise it tries about
-one in five, spread evenly, with the first and the last one among them. support/cases.h has the same for C++. As a plugin of
-pytest this module chooses among the tests of others.
+With FOREBAY_TEST_FULL=1 in the environment (.ci/run and ./dev soak set it) it tries all of them. Otherwise it tries
+about one in five, spread evenly, with the first and the last one among them. cases.h has the same for C++. As a plugin
+of pytest this module chooses among the tests of others.
 """
 
 import os
 
-ONE_IN = 5
+ONE_IN, AT_LEAST = 5, 3
 
 
 def all_cases():
@@ -16,8 +16,8 @@ def all_cases():
 
 
 def few_of(number):
-    """How many of so many rounds are played, or how many events a test has to see: five at least, if there are so many."""
-    return number if all_cases() else max(min(number, ONE_IN), -(-number // ONE_IN))
+    """How many of `number` rounds are played, or events a test has to see: three at least, if there are so many."""
+    return number if all_cases() else max(min(number, AT_LEAST), -(-number // ONE_IN))
 
 
 def some_of(places):
@@ -27,9 +27,9 @@ def some_of(places):
 
 
 def try_places(has_effect, first=1, step=1, patience=1):
-    """Tries place after place, from `first` on in steps of `step`, until has_effect(place) has been false `patience` times in
-    a row: the program is over before it comes there. Without FOREBAY_TEST_FULL the steps are five times as long, and the
-    last place is looked for. Returns a text: how many of how many were tried."""
+    """Tries place after place, from `first` on in steps of `step`, until has_effect(place) has been false `patience`
+    times in a row: the program is over before it comes there. Without FOREBAY_TEST_FULL the steps are five times as
+    long, and the last place is looked for. Returns a text: how many of how many were tried."""
     apart = step if all_cases() else step * ONE_IN
     most_quiet = patience if all_cases() else (patience + 1) // 2
     place, last, quiet, tried = first, first - step, 0, 0
