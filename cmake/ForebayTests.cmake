@@ -23,6 +23,9 @@ include_guard(GLOBAL)
 
 set(FOREBAY_DEFAULT_RANKS 1 2 3 4 7)
 
+# Tests are compiled once and run for seconds, so their own code is optimised less: that takes a quarter off compiling it.
+set(forebay_test_options "$<$<CONFIG:RelWithDebInfo>:-O1>")
+
 # FOREBAY_MPI_FLAVOUR: "openmpi", "mpich" or "other", from what the launcher says of itself.
 function(forebay_detect_mpi_flavour)
   if(DEFINED FOREBAY_MPI_FLAVOUR OR NOT MPIEXEC_EXECUTABLE)

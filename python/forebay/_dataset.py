@@ -617,8 +617,9 @@ def absolute(path: str | os.PathLike) -> str:
 
 
 def needs_forebay(path: str | os.PathLike) -> bool:
-    """Whether a netCDF file has chunked or decomposed variables, which other readers show as scalars. Reads the header.
+    """Whether a netCDF file, or a folder that is one, has variables that other readers show as scalars.
 
-    False for every other file, also for what is not there.
+    These are variables of any layout but the canonical one (chunked, patches, decomposed), also of one that this
+    build lacks. Reads the header only. False for every other file, also for what is not there.
     """
     return _forebay.shows_anchors(os.fsencode(path))

@@ -1,10 +1,10 @@
 """The engine "forebay" of xarray: every file that this package reads, lazily; CF decoding is xarray's own.
 
 xarray finds it by the package's entry point. It offers itself for files that no other engine understands (those with
-chunked or decomposed variables, and HDF5 files in the log layout, all of which others see as scalars, and folders that
-are a netCDF file), and for all others where no engine is installed that would open them. It must be asked before the
-others for that: they say yes to whatever begins like a netCDF file. xarray asks its own engines first, so the order is
-changed when this module is loaded, which xarray does while it collects the engines.
+variables of any layout but the canonical one, and HDF5 files in the log layout, all of which others see as scalars, and
+folders that are a netCDF file), and for all others where no engine is installed that would open them. It must be asked
+before the others for that: they say yes to whatever begins like a netCDF file. xarray asks its own engines first, so
+the order is changed when this module is loaded, which xarray does while it collects the engines.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ void Dataset::sync() {
   together(comm_, [&] {
     if (container_->publishes_records())
       schema_.numrecs = comm_.all_reduce(schema_.numrecs, Reduce::max);
-    stage_->flush(true);
+    stage_->flush_to_sync();
     write_agreed_numrecs();
     container_->sync();
     stage_->synced();

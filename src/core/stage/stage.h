@@ -56,8 +56,12 @@ class Stage {
   /// Writes everything staged to the file. Collective if `collective`; otherwise it writes what
   /// this rank has staged, as far as the layout can do that without other ranks.
   virtual void flush(bool collective) = 0;
-  /// Local, on all ranks, after a collective flush() whose bytes are on the file's device. What the
-  /// stage has recorded about writes that it no longer holds is on its device then, too.
+  /// Collective. Does what a collective flush() does, before the file is synced to its device. A
+  /// stage with logs keeps in them what it writes here, until synced() is called.
+  virtual void flush_to_sync() { flush(true); }
+  /// Collective, after flush_to_sync(), once its bytes are on the file's device. If the sync fails
+  /// on any rank, no rank calls it. What the stage has recorded about writes that it no longer
+  /// holds is on its device afterwards, too.
   virtual void synced() {}
   /// Local, equal on all ranks. Returns whether a collective flush() may have something to do. It
   /// may be true without need.

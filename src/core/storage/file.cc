@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <limits>
 #include <span>
 #include <thread>
@@ -68,10 +69,12 @@ void File::tally(Counter counter, std::int64_t n) {
 namespace {
 
 // With weak caches, a node may keep a name for about a second after another node removed the file.
-// A call that goes to the server by that name tells, and makes the node forget it.
-bool is_removed(int fd) {
+// A call that goes to the server by that name tells, and makes the node forget it. `failed` gets
+// the error of fsync, which the system does not tell again.
+bool is_removed(int fd, int& failed) {
   struct statx status {};
-  if (::fsync(fd) == 0 &&
+  failed = ::fsync(fd) == 0 ? 0 : errno;
+  if (failed == 0 &&
       ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &status) == 0)
     return false;
   return errno == ENOENT || errno == ESTALE;
@@ -79,7 +82,8 @@ bool is_removed(int fd) {
 
 bool is_removed(const std::string& path) {
   const Descriptor there(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  return there.get() >= 0 ? is_removed(there.get()) : errno == ENOENT || errno == ESTALE;
+  int failed = 0;
+  return there.get() >= 0 ? is_removed(there.get(), failed) : errno == ENOENT || errno == ESTALE;
 }
 
 constexpr int most_tries = 100;
@@ -109,6 +113,7 @@ void File::take_made(int made) {
   }
   fd_ = made;
   was_open_ = true;
+  lost_ = 0;  // the file is empty
 }
 
 void File::create(bool exclusive) {
@@ -168,20 +173,23 @@ std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Rep
 // O_NONBLOCK: do not wait for the writer of a pipe.
 int File::flags() const { return (writable_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK; }
 
-int File::open_at(const std::string& path) const {
+int File::open_at(const std::string& path) {
   int fd = ::open(path.c_str(), flags());
   struct stat st {};
   // A file server may have leased the file to somebody, who returns it in a moment.
   if (fd < 0 && errno == EWOULDBLOCK && ::stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode))
     fd = ::open(path.c_str(), flags() & ~O_NONBLOCK);
-  for (int tried = 0; has_weak_caches() && fd >= 0 && tried < most_tries && is_removed(fd);
+  int failed = 0;
+  for (int tried = 0; has_weak_caches() && fd >= 0 && tried < most_tries && is_removed(fd, failed);
        ++tried) {
     ::close(fd);
     if (tried > 0) std::this_thread::sleep_for(between_tries);
     struct statx status {};
     ::statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &status);
     fd = ::open(path.c_str(), flags());
+    failed = 0;
   }
+  note_loss(failed);
   return beyond_standard(fd);
 }
 
@@ -260,7 +268,9 @@ void File::close() {
   const int fd = fd_;
   fd_ = -1;
   const bool failed = ::close(fd) != 0 && errno != EINTR;
-  if (fault("close") || failed) throw system_error(errno, Errc::ewrite, "closing", path_);
+  if (!fault("close") && !failed) return;
+  note_loss(errno);
+  throw system_error(errno, Errc::ewrite, "closing", path_);
 }
 
 Offset File::size() {
@@ -397,9 +407,12 @@ void File::meet() {
   if (!has_weak_caches()) return;
   stale_ = true;
   if (!dirty_.exchange(false)) return;
+  const int lost_before = lost_;
   const auto failed = attempt_to([&] {
     ensure_open();
-    sync();
+    bring_to_device();
+    // Opening it may have got the one error that tells of a loss.
+    if (lost_ != lost_before) throw error_of_lost_bytes(lost_, path_);
   });
   if (!failed) return;
   dirty_ = true;
@@ -414,7 +427,7 @@ void File::refresh() {
   }
   const std::lock_guard lock(refreshing_);
   if (!stale_) return;
-  sync();
+  bring_to_device();  // if bytes were lost before, what is left can be read
   // A FUSE file system forgets nothing by a descriptor that only reads.
   if (caches_ == ClientCaches::fuse && !writable_) {
     const std::string self = "/proc/self/fd/" + std::to_string(fd_);
@@ -448,18 +461,85 @@ bool File::is_linked() {
 
 void File::sync() {
   if (making_.valid()) wait_until_made();
-  if (fd_ < 0 && !dirty_) return;  // never written through this rank
+  if (fd_ < 0 && !dirty_ && lost_ == 0) return;  // never written through this rank
+  if (const int errnum = lost_) throw error_of_lost_bytes(errnum, path_);
   ensure_open();
-  if (fault("fsync") || ::fsync(fd_) != 0)
-    throw system_error(errno, Errc::ewrite, "synchronising", path_);
+  bring_to_device();
+  // Another thread may have got the one error that tells of the loss.
+  if (const int errnum = lost_) throw error_of_lost_bytes(errnum, path_);
 }
 
-void sync_path(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool failed = fd < 0 || ::fsync(fd) != 0;
-  const int code = errno;
-  if (fd >= 0) ::close(fd);
-  if (failed) throw system_error(code, Errc::ewrite, "synchronising", path);
+void File::bring_to_device() {
+  if (!fault("fsync") && ::fsync(fd_) == 0) return;
+  const int errnum = errno;
+  note_loss(errnum);
+  if (means_lost_bytes(errnum)) throw error_of_lost_bytes(errnum, path_);
+  throw system_error(errnum, Errc::ewrite, "synchronising", path_);
+}
+
+// The first loss stays the one that is told.
+void File::note_loss(int errnum) {
+  int none = 0;
+  if (errnum != 0 && means_lost_bytes(errnum)) lost_.compare_exchange_strong(none, errnum);
+}
+
+bool means_lost_bytes(int errnum) {
+  switch (errnum) {
+    case EINTR:
+    case EAGAIN:
+    case EINVAL:  // a device or a pipe, which cannot be synced
+    case EBADF:
+    case ENOSYS:
+    case EOPNOTSUPP:
+      return false;
+    default:
+      return true;
+  }
+}
+
+Error error_of_lost_bytes(int errnum, const std::string& path) {
+  const Error failed = system_error(errnum, Errc::ewrite, "synchronising", path);
+  return failed.reworded(
+      failed.message() + "; the system may have lost what was written since the last sync",
+      "what was synced before is intact; write the rest again, to a new file, or to this one after "
+      "closing and opening it");
+}
+
+void PathSync::file(const std::string& path) {
+  check(path);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) throw system_error(errno, Errc::ewrite, "synchronising", path);
+  if (::fsync(file.get()) != 0) note(errno, path);
+}
+
+void PathSync::folder_of(const std::string& path) {
+  const auto above = std::filesystem::path(directory::end_of_links(path)).parent_path();
+  const std::string name = above.empty() ? "." : above.string();
+  check(name);
+  const Descriptor folder(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) {
+    if (::fsync(folder.get()) == 0) return;
+    if (errno != EINVAL) note(errno, name);
+  } else if (errno != EACCES) {
+    throw system_error(errno, Errc::ewrite, "synchronising", name);
+  }
+  const Descriptor inside(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (inside.get() < 0)
+    throw system_error(errno, Errc::ewrite, "synchronising the file system of", path);
+  if (::syncfs(inside.get()) != 0) note(errno, name);
+}
+
+void PathSync::check(const std::string& path) const {
+  if (const auto lost = lost_.find(path); lost != lost_.end()) throw Error(lost->second);
+}
+
+// Throws, now and at each later check() if bytes were lost.
+void PathSync::note(int errnum, const std::string& path) {
+  if (!means_lost_bytes(errnum)) throw system_error(errnum, Errc::ewrite, "synchronising", path);
+  const Error error = error_of_lost_bytes(errnum, path);
+  lost_.emplace(path, error);
+  throw Error(error);
+}
 }
 
 }  // namespace forebay

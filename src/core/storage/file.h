@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,6 +69,10 @@ class File : public ByteFile {
   /// Local. `queue` must outlive the file; null means none.
   void use_queue(WriteQueue* queue) { queue_ = queue; }
   bool writes_later() const override { return queue_ && queue_->is_open(); }
+  /// Local. Waits until what was written is on the device. Once the system has lost written bytes,
+  /// each later call throws the same error, until create() or another object opens the file: the
+  /// system tells of the loss once, and forgets what it could not store. Threads may call it at a
+  /// time.
   void sync() override;
   /// Local. Returns the least time of a call to files of this folder, less a nanosecond a byte. It
   /// is the largest number until there were a few calls.
@@ -91,7 +96,8 @@ class File : public ByteFile {
   void share(ClientCaches caches);
   bool has_weak_caches() const override { return caches_ != ClientCaches::coherent; }
   ClientCaches caches() const { return caches_; }
-  /// Local. Brings written bytes to the server. The next read goes to the server, too.
+  /// Local. Brings written bytes to the server. The next read goes to the server, too. A loss of
+  /// bytes is told once here, and by each later sync().
   void meet();
   /// Local. Only the next read goes to the server; others may have written anywhere.
   void look_again();
@@ -138,7 +144,9 @@ class File : public ByteFile {
  private:
   bool fault(const char* call);
   int flags() const;
-  int open_at(const std::string& path) const;
+  int open_at(const std::string& path);
+  void bring_to_device();
+  void note_loss(int errnum);
   void open_by(const std::string& path);
   bool open_renamed();
   void check_kind(int fd) const;
@@ -154,8 +162,9 @@ class File : public ByteFile {
   Rank rank_;
   Report& report_;
   int fd_ = -1;
-  std::future<int> making_;  // the descriptor, or -errno
-  int not_made_ = 0;         // errno
+  std::future<int> making_;    // the descriptor, or -errno
+  int not_made_ = 0;           // errno
+  std::atomic<int> lost_ = 0;  // errno of the first call that told of lost bytes
   bool was_open_ = false, drops_ = false;
   FileIdentity expected_;
   std::optional<std::int64_t> sample_;  // of its copies
@@ -179,7 +188,29 @@ void agree_on_file(const Comm& comm, File& file, const std::optional<Error>& min
 /// Local. Makes an empty file beside `path` without a name. It vanishes when the process ends.
 std::unique_ptr<File> make_nameless_file(const std::string& path, Rank rank, Report& report);
 
-/// Local. Brings a file that others have open, or a folder's names, to the device.
-void sync_path(const std::string& path);
+/// Returns whether an fsync or close that failed with `errnum` may have lost written bytes. Other
+/// errors tell that nothing was tried.
+bool means_lost_bytes(int errnum);
+
+/// Returns the error of a sync of `path` after the system has lost bytes of it.
+Error error_of_lost_bytes(int errnum, const std::string& path);
+
+/// Brings to the device what is known by its name only. Once the system has lost bytes of a path,
+/// each later call for it throws the same error, as File::sync does. All functions are local.
+class PathSync {
+ public:
+  void file(const std::string& path);  ///< that others have open
+  /// Brings the name of a file or folder: syncs the folder that holds it, where its links end. A
+  /// folder that may be searched and written, but not read, has no descriptor to sync, and some
+  /// file systems sync no folders (EINVAL). Then the whole file system is synced, by what is at
+  /// `path`, which may take long.
+  void folder_of(const std::string& path);
+
+ private:
+  void check(const std::string& path) const;
+  void note(int errnum, const std::string& path);
+
+  std::map<std::string, Error> lost_;
+};
 
 }  // namespace forebay

@@ -3,16 +3,26 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/attempt.h"
 #include "base/host_name.h"
 
 namespace forebay {
 namespace file_test {
+
+// FOREBAY_FAULT is read only once, so it must be set at the start (storage/fault.h).
+const int may_fail = ::setenv("FOREBAY_FAULT", "none", 1);
+void fail(const char* plan) { ::setenv("FOREBAY_FAULT", plan, 1); }
 
 class FileTest : public testing::Test {
  protected:
@@ -130,6 +140,19 @@ TEST_F(FileTest, a_copy_on_another_nodes_disk_is_read_and_one_that_differs_is_no
   }
 }
 
+// Who is root may read any folder.
+TEST_F(FileTest, the_name_of_a_file_is_synced_also_in_a_folder_that_cannot_be_read) {
+  namespace fs = std::filesystem;
+  const fs::path folder = folder_ / "other";
+  std::ofstream(folder / "f") << "there";
+  for (const auto mode : {fs::perms::owner_all, fs::perms::owner_write | fs::perms::owner_exec}) {
+    fs::permissions(folder, mode);
+    EXPECT_FALSE(attempt_to([&] { PathSync().folder_of(folder / "f"); }));
+  }
+  fs::permissions(folder, fs::perms::owner_all);
+  EXPECT_TRUE(attempt_to([&] { PathSync().folder_of(folder_ / "none" / "f"); }));
+}
+
 TEST_F(FileTest, what_lies_beside_a_file_is_found_where_that_is_now) {
   File main(folder_ / "f", true, 0, report_);
   main.create(true);
@@ -154,6 +177,100 @@ TEST_F(FileTest, what_lies_beside_a_file_is_found_where_that_is_now) {
     }
     EXPECT_EQ(beside.size(), 4);
   }
+}
+
+// Linux tells of lost bytes once, and takes them for stored afterwards.
+TEST_F(FileTest, lost_bytes_are_told_by_each_later_sync_until_the_file_is_opened_anew) {
+  const std::array<std::byte, 3> bytes{};
+  for (const bool closes : {false, true}) {
+    File file(folder_ / "f", true, 0, report_);
+    file.create(false);
+    file.write_at(0, bytes);
+    file.sync();
+    file.write_at(3, bytes);
+    fail("fsync:call=1:errno=ENOSPC");
+    const auto first = attempt_to([&] { file.sync(); });
+    fail("none");
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->code(), Errc::eno_space);
+    EXPECT_NE(first->advice().find("write the rest again"), std::string::npos) << first->what();
+    file.write_at(3, bytes);
+    if (closes) file.close();
+    for (int i = 0; i < 2; ++i) {
+      const auto later = attempt_to([&] { file.sync(); });
+      ASSERT_TRUE(later);
+      EXPECT_EQ(later->code(), first->code());
+      EXPECT_EQ(later->message(), first->message());
+    }
+    std::array<std::byte, 6> all{};
+    EXPECT_EQ(file.read_at(0, all), all.size());  // it can still be read
+    file.close();
+    File again(folder_ / "f", true, 0, report_);
+    again.write_at(3, bytes);
+    EXPECT_NO_THROW(again.sync());
+    file.create(false);
+    EXPECT_NO_THROW(file.sync());
+  }
+}
+
+TEST_F(FileTest, bytes_that_closing_lost_are_told_by_a_later_sync) {
+  const std::array<std::byte, 3> bytes{};
+  File file(folder_ / "f", true, 0, report_);
+  file.create(false);
+  file.write_at(0, bytes);
+  fail("close:call=1");
+  EXPECT_TRUE(attempt_to([&] { file.close(); }));
+  fail("none");
+  EXPECT_TRUE(attempt_to([&] { file.sync(); }));
+}
+
+// A device that cannot be synced has lost nothing.
+TEST_F(FileTest, a_sync_that_was_refused_may_succeed_later) {
+  File file("/dev/null", true, 0, report_);
+  file.ensure_open();
+  EXPECT_TRUE(attempt_to([&] { file.sync(); }));
+  File other(folder_ / "f", true, 0, report_);
+  other.create(false);
+  ASSERT_EQ(::dup2(other.descriptor(), file.descriptor()), file.descriptor());
+  EXPECT_NO_THROW(file.sync());
+  for (const int errnum : {EINTR, EINVAL, EOPNOTSUPP}) EXPECT_FALSE(means_lost_bytes(errnum));
+  for (const int errnum : {EIO, ENOSPC, EDQUOT, ESTALE}) EXPECT_TRUE(means_lost_bytes(errnum));
+}
+
+TEST_F(FileTest, threads_that_sync_after_a_loss_are_all_told) {
+  File file(folder_ / "f", true, 0, report_);
+  file.create(false);
+  std::atomic<int> told = 0, later = 0;
+  fail("fsync:call=5");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5; ++i)
+        if (attempt_to([&] { file.sync(); })) ++told;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  fail("none");
+  for (int t = 0; t < 4; ++t)
+    if (attempt_to([&] { file.sync(); })) ++later;
+  EXPECT_GE(told, 4);
+  EXPECT_EQ(later, 4);
+}
+
+// On a file that other nodes write, reads go on after the loss was told.
+TEST_F(FileTest, a_loss_behind_a_meeting_is_told_once_there_and_by_each_sync) {
+  const std::array<std::byte, 3> bytes{};
+  File file(folder_ / "f", true, 0, report_);
+  file.create(false);
+  file.share(ClientCaches::weak);
+  file.write_at(0, bytes);
+  fail("fsync:call=1");
+  EXPECT_TRUE(attempt_to([&] { file.meet(); }));
+  fail("none");
+  EXPECT_NO_THROW(file.meet());
+  std::array<std::byte, 3> found{};
+  EXPECT_EQ(file.read_at(0, found), found.size());
+  EXPECT_TRUE(attempt_to([&] { file.sync(); }));
 }
 
 }  // namespace file_test

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstring>
-#include <functional>
 
 #include "base/error.h"
 #include "store/journal_testing.h"
@@ -15,35 +14,6 @@ namespace journal_test {
 using Bytes = std::vector<std::byte>;
 using store::slot_bytes;
 constexpr std::uint64_t session = 0x123456789abcdef0;
-
-::testing::AssertionResult refuses(const std::function<void()>& parse,
-                                   const std::string& words = {}, Errc code = Errc::ebadlog) {
-  try {
-    parse();
-  } catch (const Error& error) {
-    if (error.code() != code || error.message().empty() || error.advice().empty())
-      return ::testing::AssertionFailure() << to_int(error.code()) << ": " << error.what();
-    if (std::string(error.what()).find(words) == std::string::npos)
-      return ::testing::AssertionFailure() << error.what();
-    return ::testing::AssertionSuccess();
-  }
-  return ::testing::AssertionFailure() << "it was accepted";
-}
-
-Errc code_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return Errc::ok;
-}
-
-template <typename T>
-void overwrite(std::span<std::byte> bytes, std::size_t at, T value) {
-  ASSERT_LE(at + sizeof value, bytes.size());
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
 
 Header sample_header() {
   return {session, 5, 16, {1, 4, 64 << 10, 1 << 20}, "/scratch/run 7/out.nc"};

@@ -1,8 +1,17 @@
-// A journal in memory, for tests.
+// Shared helpers for tests of journals: a journal in memory, and what a parser does with bytes that
+// were changed.
 #pragma once
 
-#include <memory>
+#include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/error.h"
 #include "base/memory_file_testing.h"
 #include "store/journal_reader.h"
 #include "store/journal_writer.h"
@@ -37,5 +46,39 @@ struct TestJournal {
     return other;
   }
 };
+
+/// Returns whether `parse` throws an error of that code, with advice and with a text that contains
+/// `words`.
+inline ::testing::AssertionResult refuses(const std::function<void()>& parse,
+                                          const std::string& words = {},
+                                          Errc code = Errc::ebadlog) {
+  try {
+    parse();
+  } catch (const Error& error) {
+    if (error.code() != code || error.message().empty() || error.advice().empty())
+      return ::testing::AssertionFailure() << to_int(error.code()) << ": " << error.what();
+    if (std::string(error.what()).find(words) == std::string::npos)
+      return ::testing::AssertionFailure() << error.what();
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure() << "it was accepted";
+}
+
+/// Returns the code of the error that `act` throws, or Errc::ok.
+inline Errc code_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return Errc::ok;
+}
+
+/// Replaces the bytes from byte `at` on by those of `value`.
+template <typename T>
+void overwrite(std::span<std::byte> bytes, std::size_t at, T value) {
+  ASSERT_LE(at + sizeof value, bytes.size());
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
 
 }  // namespace forebay::journal

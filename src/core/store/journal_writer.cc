@@ -1,13 +1,10 @@
 #include "store/journal_writer.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/path.h"
-#include "storage/file.h"
 #include "store/journal_places.h"
 
 namespace forebay::journal {
@@ -171,7 +168,7 @@ void Writer::sync() {
   data_->sync();
   records_->sync();
   if (has_name_) return;
-  sync_path(std::filesystem::path(absolute_path(records_->path())).parent_path().string());
+  path_sync_.folder_of(records_->path());
   has_name_ = true;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/byte_file.h"
+#include "storage/file.h"
 #include "store/journal.h"
 
 namespace forebay::journal {
@@ -82,12 +83,13 @@ class Writer {
   std::unique_ptr<ByteFile> records_, data_;
   Header header_;
   State state_;
-  Mark end_;                        ///< of the committed entries
-  Mark added_;                      ///< of the added entries
-  Mark freed_;                      ///< everything before it was given back to the file system
-  Mark live_;                       ///< everything before it no longer counts
-  bool releases_ = true;            ///< the file system can give back space
-  bool has_name_ = false;           ///< the device has its name
+  Mark end_;               ///< of the committed entries
+  Mark added_;             ///< of the added entries
+  Mark freed_;             ///< everything before it was given back to the file system
+  Mark live_;              ///< everything before it no longer counts
+  bool releases_ = true;   ///< the file system can give back space
+  bool has_name_ = false;  ///< the device has its name
+  PathSync path_sync_;
   bool in_doubt_ = false;           ///< the file may have a later state than state_
   std::uint32_t failed_ = 0;        ///< number of failed commits
   std::vector<std::byte> entries_;  ///< added, not committed

@@ -311,12 +311,16 @@ std::unique_ptr<StagingControl> StagingControl::create(const StagingInfo& info) 
 
 void StagingControl::write_whole() {
   tail_ = print_tail(info_, locked_);
-  const std::string text =
-      std::string(magic) + std::string(version) + print_progress(info_, tail_) + tail_;
-  if (text.size() > most_bytes) throw Error(Errc::einval, path_ + ": the names in it are too long");
+  const std::string whole = text();
+  if (whole.size() > most_bytes)
+    throw Error(Errc::einval, path_ + ": the names in it are too long");
   if (::ftruncate(fd_, 0) != 0) throw system_error(errno, Errc::ewrite, "emptying", path_);
-  write_all(fd_, std::string_view(text).substr(1), 1, path_);
-  write_all(fd_, std::string_view(text).substr(0, 1), 0, path_);
+  write_all(fd_, std::string_view(whole).substr(1), 1, path_);
+  write_all(fd_, std::string_view(whole).substr(0, 1), 0, path_);
+}
+
+std::string StagingControl::text() const {
+  return std::string(magic) + std::string(version) + print_progress(info_, tail_) + tail_;
 }
 
 std::unique_ptr<StagingControl> StagingControl::take_over(const std::string& path) {
@@ -360,7 +364,10 @@ void StagingControl::write_progress(std::uint64_t epoch, bool closed) {
 }
 
 void StagingControl::sync() {
-  if (::fsync(fd_) != 0) throw system_error(errno, Errc::ewrite, "synchronising", path_);
+  // The bytes are those that the file has, so a kill in between does no harm.
+  if (sync_failed_) write_all(fd_, text(), 0, path_);
+  sync_failed_ = ::fsync(fd_) != 0;
+  if (sync_failed_) throw system_error(errno, Errc::ewrite, "synchronising", path_);
 }
 
 void StagingControl::remove() {

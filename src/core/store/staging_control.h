@@ -81,7 +81,9 @@ class StagingControl {
   /// Records the number of completed collective flushes: one pwrite within one page, so that a
   /// killed process leaves the old line or the new one.
   void set_flushed(std::uint64_t epoch) { write_progress(epoch, info_.closed); }
-  void sync();  ///< waits until the file is on its device
+  /// Waits until the file is on its device. After a failure the next call writes the whole file
+  /// again before it waits, since the system forgets what it could not store.
+  void sync();
   /// Records that everything is in the dataset; call it before removing the first log.
   void set_closed(std::uint64_t epoch) { write_progress(epoch, true); }
   /// Removes and unlocks the file; call it after removing the last log. No error if it is gone.
@@ -90,6 +92,7 @@ class StagingControl {
  private:
   StagingControl(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   void write_whole();
+  std::string text() const;
   void write_progress(std::uint64_t epoch, bool closed);
 
   std::string path_;
@@ -97,6 +100,7 @@ class StagingControl {
   StagingInfo info_;
   std::string tail_;  ///< the lines after the progress line
   bool locked_ = false, begun_only_ = false;
+  bool sync_failed_ = false;
 };
 
 /// "host h, process p" of the job of a control file.

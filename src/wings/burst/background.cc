@@ -64,7 +64,7 @@ void BurstStage::work_once(Lock& lock) {
   });
   lock.lock();
   working_ = false;
-  if (!error)
+  if (!error && !keeps_flushed_)
     error = attempt_to([&] { writer_->drop(end, next_state(least), options_.keep_logs); });
   if (error) {
     // The data stays staged; the next flush by a call of the program reports the error.

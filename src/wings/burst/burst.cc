@@ -145,6 +145,7 @@ void BurstStage::submit(std::span<Request> requests, bool write, bool collective
   if (collective) {
     flush_together();
     if (!needs.direct) return;
+    refuse_unsynced();
     directly_ += !recorded_;
     return layout_->carry_out(recorded_ ? std::span<Request>() : requests, true, true);
   }
@@ -153,6 +154,7 @@ void BurstStage::submit(std::span<Request> requests, bool write, bool collective
     flush_alone();
     lock.unlock();
     if (recorded_) return;
+    refuse_unsynced();
     if (undropped_) {
       throw Error(Errc::ewrite,
                   "the staging log " + options_.log_stem(first_) +
@@ -204,16 +206,38 @@ void BurstStage::read_alone(std::span<Request> reads) {
 }
 
 void BurstStage::flush(bool collective) {
-  if (collective) return flush_together();
-  if (!layout_->writes_alone()) return;
-  const Lock lock = quiet();
-  flush_alone();
+  if (collective) {
+    flush_together();
+  } else if (layout_->writes_alone()) {
+    const Lock lock = quiet();
+    flush_alone();
+  }
+  refuse_unsynced();
+}
+
+void BurstStage::flush_to_sync() { flush_together(true); }
+
+/// Throws, on all ranks alike, if the last sync of the file has failed. Logs that are kept for a
+/// recovery have one order of all their writes. So no flush may promise another order, and no write
+/// may pass them by.
+void BurstStage::refuse_unsynced() const {
+  if (!keeps_flushed_) return;
+  throw Error(
+      Errc::ewrite,
+      "the last sync of " + options_.dataset +
+          " failed; the logs keep what was staged since the flush before it",
+      "close the file, and run forebay recover " + options_.dataset + " once its device is sound");
 }
 
 // A power failure may undo what no device has stored. Entries that came back would be replayed over
 // later writes. A log that was lost is skipped by its epoch.
 void BurstStage::synced() {
   const Lock lock = quiet();
+  if (keeps_flushed_) {
+    end_epoch();
+    keeps_flushed_ = false;
+    drop_all(0, true);
+  }
   if (!unsynced_) return;
   if (writer_) writer_->sync();
   host_.sync_epoch();
@@ -250,7 +274,13 @@ void BurstStage::refuse_lost(const FlushResult& result) const {
           "; the log is kept: see forebay log, and forebay recover --skip-damaged");
 }
 
-void BurstStage::flush_together() {
+/// Collective. All that was staged is in the file, and no log of this epoch is replayed any more.
+void BurstStage::end_epoch() {
+  host_.epoch_begins(epoch_ + 1);
+  ++epoch_;
+}
+
+void BurstStage::flush_together(bool to_sync) {
   const Lock lock = quiet();
   together(comm_, [&] {
     // The end of an epoch also keeps a log from being replayed that could not be emptied.
@@ -262,8 +292,8 @@ void BurstStage::flush_together() {
     agree_on_error(comm_, attempt_to([&] { refuse_lost(result); }));
     layout_->flush();
     host_.after_flush();
-    host_.epoch_begins(epoch_ + 1);
-    ++epoch_;
+    if (to_sync) keeps_flushed_ = true;
+    if (!keeps_flushed_) end_epoch();
     ++together_;
     ++report_[Counter::flushes];
     drop_all(0, true);
@@ -290,14 +320,16 @@ staging::State BurstStage::next_state(Count least_records) const {
   return state;
 }
 
-// Drops all entries, since none is needed anymore. If the log cannot record that, its entries would
-// be replayed. After a collective flush they belong to a finished epoch, so only later writes must
-// not go there. Otherwise they must stay the oldest writes, so later ones must go there, too.
+// Drops all entries, since none is needed anymore, unless logs are kept because of a sync. If the
+// log cannot record that, its entries would be replayed. After a collective flush they belong to a
+// finished epoch, so only later writes must not go there. Otherwise they must stay the oldest
+// writes, so later ones must go there, too.
 void BurstStage::drop_all(Count least_records, bool epoch_over) {
   sealed_.clear();
   current_.clear();
   current_pieces_ = 0;
   thread_failed_ = false;
+  if (keeps_flushed_) return;
   unsynced_ = true;
   if (!writer_) return;
   bool removed = false;
@@ -338,8 +370,9 @@ void BurstStage::use(Layout& layout) {
 
 void BurstStage::close(bool drop_staged) {
   stop_thread();
-  const auto left = comm_.all_reduce(std::int64_t{!drop_staged && !nothing_staged()}, Reduce::max);
-  if (left != 0) return;  // these writes have failed and are kept
+  const bool keeps = !drop_staged && (keeps_flushed_ || !nothing_staged());
+  const auto left = comm_.all_reduce(std::int64_t{keeps}, Reduce::max);
+  if (left != 0) return;  // these writes have failed, or could not be synced, and are kept
   host_.logs_closing(epoch_);
   std::optional<Error> mine;
   if (writer_ && options_.keep_logs) {

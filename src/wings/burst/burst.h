@@ -10,7 +10,9 @@
 //
 // In a collective flush, all ranks write their batches and agree on success, the number of records
 // is written, and the host records the end of the epoch. From then on no log of that epoch is
-// replayed, and each rank drops its own.
+// replayed, and each rank drops its own. In a sync, the last two steps come after the file is on
+// its device. If that fails, logs are kept, and flushes fail until a sync succeeds or the file is
+// closed. Then a recovery can bring in what the logs have.
 #pragma once
 
 #include <cstdint>

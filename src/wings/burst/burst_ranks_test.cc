@@ -339,6 +339,62 @@ TEST_F(BurstRanks, after_a_sync_no_power_failure_brings_staged_writes_back) {
   }
 }
 
+// A sync drops nothing before the file is on its device. If that fails, a recovery finds all in the
+// logs, unless a later sync succeeds.
+TEST_F(BurstRanks, a_failed_sync_leaves_the_logs) {
+  for (const bool succeeds_later : {false, true}) {
+    world_.told.clear();
+    run_as_threads(ranks, [&](const Comm& comm) {
+      Report report;
+      ArrayLayout layout(world_);
+      const auto stage = make(comm, layout, report);
+      const auto log = [&] {
+        const std::lock_guard lock(world_.mutex);
+        staging::TestLog log;
+        log.records = world_.disks.at(options_.log_stem(comm.rank()) + ".records");
+        log.data = world_.disks.at(options_.log_stem(comm.rank()) + ".data");
+        return log;
+      };
+      const auto staged = [&] { return std::ssize(staging::walk(log()).ids); };
+      stage_round(comm, *stage, 0);
+      const auto first = staged();
+      EXPECT_EQ(first > 0, comm.rank() < writers);
+      stage->flush_to_sync();
+      comm.barrier();
+      if (comm.is_root()) expect_file();
+      comm.barrier();
+      EXPECT_EQ(staged(), first);
+      // The sync of the file has failed, so synced() is not called.
+      const auto failed = attempt_to([&] { stage->flush(true); });
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->code(), Errc::ewrite);
+      stage_round(comm, *stage, 1);
+      expect_own(comm, *stage);
+      EXPECT_TRUE(attempt_to([&] { stage->flush(true); }));
+      comm.barrier();
+      if (comm.is_root()) expect_file();
+      comm.barrier();
+      EXPECT_EQ(staged(), 2 * first);
+      if (succeeds_later) {
+        stage->flush_to_sync();
+        stage->synced();
+        EXPECT_EQ(staged(), 0);
+        stage->flush(true);
+      }
+      stage->close(false);
+      if (!succeeds_later) EXPECT_EQ(staged(), 2 * first);
+    });
+    EXPECT_EQ(world_.disks.empty(), succeeds_later);
+    const std::vector<std::string> kept{"begin", "before", "after", "before", "after"};
+    std::vector<std::string> dropped = kept;
+    dropped.insert(dropped.end(), {"epoch 1", "stored", "closing 1", "end"});
+    EXPECT_EQ(world_.told, succeeds_later ? dropped : kept);
+    world_.disks.clear();
+    world_.file.assign(elements, -1);
+    for (auto& part : expected_) part.clear();
+  }
+}
+
 // One rank's part cannot be written: all ranks throw, keep their staged writes, and flush again.
 TEST_F(BurstRanks, a_failed_flush_is_repeated) {
   run_as_threads(ranks, [&](const Comm& comm) {

@@ -27,6 +27,7 @@ class BurstStage : public Stage {
   void submit(std::span<Request> requests, bool write, bool collective,
               const StageNeeds& needs) override;
   void flush(bool collective) override;
+  void flush_to_sync() override;
   void synced() override;
   void end_alone() override {}
   bool holds_writes() const override { return true; }
@@ -44,8 +45,10 @@ class BurstStage : public Stage {
   void stage(std::span<const Request> writes);
   void read_together(std::span<Request> reads, const StageNeeds& needs);
   void read_alone(std::span<Request> reads);
-  void flush_together();
+  void flush_together(bool to_sync = false);
   void flush_alone();
+  void end_epoch();
+  void refuse_unsynced() const;
   FlushResult flush_to(Layout& layout, Report& report);
 
   staging::ReadData reader();
@@ -85,8 +88,11 @@ class BurstStage : public Stage {
   bool blocked_ = false;           // nothing may be appended until the log is dropped
   bool undropped_ = false;         // dropping the log failed, although its entries are in the file
   bool unsynced_ = false;          // the log's device may still have entries that were dropped
-  std::optional<Error> refused_;   // why the last offer() was not recorded
-  std::string lost_log_;           // why there is no log anymore
+  // A sync of the file has begun and has not succeeded; equal on all ranks. Until it does, nothing
+  // is dropped from logs, and writes that are in the file stay in them for a recovery.
+  bool keeps_flushed_ = false;
+  std::optional<Error> refused_;  // why the last offer() was not recorded
+  std::string lost_log_;          // why there is no log anymore
 
   mutable std::mutex mutex_;
   std::condition_variable wake_, idle_;

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory_at_hand.h"
-#include "base/path.h"
 #include "base/random_number.h"
 #include "checkpoints/coding.h"
 
@@ -374,8 +373,7 @@ void FileTier::sync() {
     if (!file->is_linked())
       throw Error(Errc::enoent, file->path() + " was removed while it was open",
                   "what it had is lost: begin from another checkpoint");
-  const std::filesystem::path place = absolute_path(place_of_files());
-  sync_path(place.parent_path().string());
+  path_sync_.folder_of(data_->place_now());
   while (!retired_.empty()) {
     const auto its = retired_.extract(retired_.begin());
     retired_bytes_ -= its.mapped().bytes;

@@ -130,6 +130,7 @@ class FileTier {
   Count limit_;
   Descriptor lock_;  // on the data file
   std::unique_ptr<File> data_, journal_;
+  PathSync path_sync_;
   FileSpace space_;
   Count used_ = 0;             // bytes of states, without retired ones
   Count full_at_ = no_limit;   // bytes of states when a write failed

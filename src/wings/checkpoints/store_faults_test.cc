@@ -75,7 +75,7 @@ class StoreFaults : public testing::Test {
     std::mt19937 random(static_cast<unsigned>(seed));
     const auto any = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     std::map<Count, int> wanted;
-    bool told = false, closed = true;
+    bool told = false, closed = true, loses = false;
     int last = 0;
     {
       Store store({}, "run", method(seed));
@@ -114,16 +114,24 @@ class StoreFaults : public testing::Test {
       // The thread reports a failed move once, and then repeats it.
       if (const auto failed = attempt_to([&] { store.sync(); })) {
         told = true;
-        store.sync();
+        // Files that may have lost bytes are not synced again before they are opened anew.
+        loses = attempt_to([&] { store.sync(); }).has_value();
+        EXPECT_TRUE(!loses || plan.starts_with("fsync")) << failed->what();
       }
       const auto failed = attempt_to([&] { store.close(true); });
       closed = !failed;
     }
-    EXPECT_TRUE(closed);
+    EXPECT_EQ(closed, !loses);
     Store again({}, "run", method(seed));
     again.add_variable("x", Type::float64, {elements}, {}, field_.data());
     EXPECT_TRUE(again.damage().empty());
-    EXPECT_EQ(contents(again), wanted);
+    if (closed) {
+      EXPECT_EQ(contents(again), wanted);
+    } else {
+      // States that were in memory alone may be missing, as close() has told.
+      for (const auto& [step, found] : contents(again))
+        EXPECT_TRUE(wanted.contains(step) && wanted.at(step) == found) << step;
+    }
     again.close(false);
     return told;
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iterator>
 #include <thread>
 
@@ -504,12 +503,11 @@ void DecomposedLayout::sync_data_files() {
   const std::string folder = data_files::folder_now(*group_->file);
   if (group_->writer) {
     for (std::uint32_t n = group_->number + group_->groups; n < state_.files; n += group_->groups)
-      sync_path(folder + "/" + std::to_string(n));
+      path_sync_.file(folder + "/" + std::to_string(n));
   }
   if (comm_.is_root()) {
-    sync_path(folder);
-    const auto parent = std::filesystem::path(folder).parent_path();
-    sync_path(parent.empty() ? "." : parent.string());
+    path_sync_.folder_of(group_->file->place_now());
+    path_sync_.folder_of(folder);
   }
   names_synced_ = true;
 }

@@ -164,6 +164,7 @@ class DecomposedLayout : public ApartPart {
   Reader reader_;
   DistributedIndex dealt_;
   bool names_synced_ = false;
+  PathSync path_sync_;
   WaitingWrites waiting_;
   bool still_waiting_ = false;  // handing over waiting writes failed; the same on all ranks
   logged::PatternPacker packer_;

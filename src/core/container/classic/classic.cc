@@ -287,6 +287,7 @@ bool ClassicContainer::create(bool exclusive, bool may_be_later, bool& made, con
   if (engine_first) make_engine();
   const auto make = [&] {
     StepTimer timer(site_.report, Step::define);
+    has_new_name_ = true;
     if (may_be_later && !exclusive && create_later()) return made = true;
     if (!exclusive && directory::is_ours(site_.path)) remove_whole(site_.path);
     const auto before = header_for_beside(site_.path);
@@ -484,9 +485,23 @@ void ClassicContainer::fill_record(VarId id, Count record) {
 // -- the end
 
 void ClassicContainer::sync() {
-  agree_on_error(comm_, attempt_to([&] { file_.sync(); }));
+  agree_on_error(comm_, attempt_to([&] {
+                   file_.sync();
+                   sync_name();
+                 }));
   file_.look_again();
   each_begun_apart([](ApartPart& part) { part.synced(); });
+}
+
+// POSIX does not ask a file system to bring a new name along with the file.
+void ClassicContainer::sync_name() {
+  if (!has_new_name_) return;
+  if (file_.is_linked()) {
+    const std::string place = file_.place_now();
+    path_sync_.folder_of(place);
+    if (in_directory()) path_sync_.folder_of(directory::folder_beside(place));
+  }
+  has_new_name_ = false;
 }
 
 void ClassicContainer::refresh_definitions() {

@@ -98,6 +98,7 @@ class ClassicContainer : public JointContainer {
   void share_file();
   bool create_later();
   void meet();
+  void sync_name();
   // `on_root` is what rank 0 does first; it returns whether a thread does it. The last step is a
   // reduction.
   void find_stripes(bool makes, const std::function<bool()>& on_root, const Tells& tells);
@@ -161,6 +162,8 @@ class ClassicContainer : public JointContainer {
   std::vector<Kept> parts_;  // a heap is the last one
   bool has_plain_ = true;    // some variable belongs to no part
   bool puts_off_ = false, definitions_wait_ = false, being_made_ = false;
+  bool has_new_name_ = false;  // this rank made the file, and no sync has come since
+  PathSync path_sync_;
   bool named_alike_ = false;  // all ranks name the folder alike
   bool has_copies_ = false;   // other nodes may have copies; read only
   std::unique_ptr<Layout> layout_;

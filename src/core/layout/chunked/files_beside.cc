@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <limits>
 
 #include "base/attempt.h"
@@ -261,14 +260,12 @@ void FilesBeside::sync(std::span<const std::uint32_t> in_use) {
     const std::string folder = data_files::folder_now(*group_->file) + "/";
     for (const std::uint32_t n : in_use) {
       const std::string path = folder + std::to_string(n);
-      if (n % group_->groups == group_->number && is_there(path)) sync_path(path);
+      if (n % group_->groups == group_->number && is_there(path)) path_sync_.file(path);
     }
   }
   if (site_.comm.is_root()) {
-    const std::string folder = data_files::folder_now(*index_);
-    sync_path(folder);
-    const auto parent = std::filesystem::path(folder).parent_path();
-    sync_path(parent.empty() ? "." : parent.string());
+    path_sync_.folder_of(index_->place_now());
+    path_sync_.folder_of(data_files::folder_now(*index_));
   }
   names_synced_ = true;
 }

@@ -127,6 +127,7 @@ class FilesBeside {
   std::uint32_t other_ = 0;                                // the last one of these
   data_files::Opened to_read_;
   bool names_synced_ = false;
+  PathSync path_sync_;
 };
 
 /// See ClassicPartEntry.

@@ -7,44 +7,17 @@
 #include <random>
 
 #include "base/error.h"
+#include "store/journal_testing.h"
 
 namespace forebay::staging {
 namespace staging_entry_test {
 
-using journal::entry_length, journal::seal_entry;
+using journal::code_of, journal::entry_length, journal::overwrite, journal::refuses,
+    journal::seal_entry;
 
 using Bytes = std::vector<std::byte>;
 using Runs = std::vector<Run>;
 constexpr std::uint64_t session = 0x123456789abcdef0;
-
-::testing::AssertionResult refuses(const std::function<void()>& parse,
-                                   const std::string& words = {}, Errc code = Errc::ebadlog) {
-  try {
-    parse();
-  } catch (const Error& error) {
-    if (error.code() != code || error.message().empty() || error.advice().empty())
-      return ::testing::AssertionFailure() << to_int(error.code()) << ": " << error.what();
-    if (std::string(error.what()).find(words) == std::string::npos)
-      return ::testing::AssertionFailure() << error.what();
-    return ::testing::AssertionSuccess();
-  }
-  return ::testing::AssertionFailure() << "it was accepted";
-}
-
-Errc code_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return Errc::ok;
-}
-
-template <typename T>
-void overwrite(std::span<std::byte> bytes, std::size_t at, T value) {
-  ASSERT_LE(at + sizeof value, bytes.size());
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
 
 Write sample_write() {
   Write write;

@@ -10,16 +10,9 @@
 namespace forebay::staging {
 namespace writer_test {
 
-using Ids = std::vector<int>;
+using journal::code_of;
 
-Errc code_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return Errc::ok;
-}
+using Ids = std::vector<int>;
 
 std::shared_ptr<const RunList> runs_of(std::vector<Run> runs) {
   auto list = std::make_shared<RunList>();

@@ -30,6 +30,9 @@ namespace {
 std::mutex synced_mutex;
 std::set<std::string> synced;
 
+/// The end of the path whose next sync by this process fails.
+std::string fails_once;
+
 std::set<std::string> take_synced() {
   const std::lock_guard lock(synced_mutex);
   return std::exchange(synced, {});
@@ -44,6 +47,11 @@ extern "C" __attribute__((visibility("default"))) int fsync(int fd) {
   if (::readlink(link.c_str(), name, sizeof name - 1) > 0) {
     const std::lock_guard lock(synced_mutex);
     synced.insert(std::filesystem::path(name).extension());
+    if (!fails_once.empty() && std::string(name).ends_with(fails_once)) {
+      fails_once.clear();
+      errno = EIO;
+      return -1;
+    }
   }
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }
@@ -224,6 +232,43 @@ TEST(Burst, sync_waits_for_logs_that_dropped_writes) {
     EXPECT_EQ(0U, second.count(".records") + second.count(".staging"));
   }
   finish(s);
+}
+
+// The system tells of lost bytes once. The logs have them until the file is on its device.
+TEST(Burst, a_failed_sync_leaves_the_logs_for_a_recovery) {
+  const Sample s = create();
+  put_grid(s, 1);
+  if (world.rank == 0) fails_once = std::filesystem::path(world.path()).filename();
+  EXPECT_ERR(NC_EWRITE, ncmpi_sync(s.ncid));
+  EXPECT_TRUE(fails_once.empty());
+  put_grid(s, 2);
+  EXPECT_ERR(NC_EWRITE, ncmpi_sync(s.ncid));
+  EXPECT_ERR(NC_EWRITE, ncmpi_flush(s.ncid));
+  EXPECT_ERR(NC_EWRITE, ncmpi_close(s.ncid));
+  EXPECT_EQ(2 * world.size, logs());
+  MPI_Barrier(MPI_COMM_WORLD);
+  int ncid = -1;
+  const Info info(burst({{"recover", "auto"}}));
+  EXPECT_OK(ncmpi_open(MPI_COMM_WORLD, world.path().c_str(), NC_WRITE, info, &ncid));
+  std::vector<int> grid(Sample::rows * Sample::columns);
+  EXPECT_OK(ncmpi_get_var_int_all(ncid, s.grid, grid.data()));
+  EXPECT_TRUE(grid == expected_grid(2));
+  EXPECT_OK(ncmpi_close(ncid));
+  EXPECT_EQ(0, logs());
+}
+
+// The control file can be written again, the names of a folder cannot.
+TEST(Burst, a_failed_sync_of_what_lies_beside_the_file_is_repeated_where_that_helps) {
+  for (const bool folder : {false, true}) {
+    const Sample s = create();
+    put_grid(s);
+    if (world.rank == 0) fails_once = folder ? ".logs" : ".staging";
+    EXPECT_ERR(NC_EWRITE, ncmpi_sync(s.ncid));
+    EXPECT_TRUE(fails_once.empty());
+    put_grid(s, 1);
+    EXPECT_ERR(folder ? NC_EWRITE : NC_NOERR, ncmpi_sync(s.ncid));
+    finish(s);
+  }
 }
 
 TEST(Burst, a_rank_reads_what_it_staged_without_a_flush) {

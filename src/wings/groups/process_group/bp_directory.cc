@@ -48,6 +48,9 @@ void cut_off(File& file, Offset end) {
   if (attempt_to([&] { file.truncate(end); })) file.write_at(end, nothing);
 }
 
+/// Returns the directory that an open file lies in. It may have been renamed.
+std::string folder_of(File& inside) { return fs::path(inside.place_now()).parent_path().string(); }
+
 }  // namespace
 
 BpDirectory::BpDirectory(const Comm& comm, const std::string& path, const WriteOptions& options,
@@ -283,9 +286,12 @@ void BpDirectory::sync_earlier() {
   if (synced_earlier_) return;
   Rank next = 0;
   for (const auto& [number, end] : old_.whole_ends) {
-    const std::string path = path_ + "/data." + std::to_string(number);
-    // Nobody needs a file of blocks without a payload, whose values are in the index.
-    if (next == comm_.rank() && fs::exists(path)) sync_path(path);
+    if (next == comm_.rank()) {
+      metadata_->ensure_open();  // it tells where the directory is by now
+      const std::string path = folder_of(*metadata_) + "/data." + std::to_string(number);
+      // Nobody needs a file of blocks without a payload, whose values are in the index.
+      if (fs::exists(path)) path_sync_.file(path);
+    }
     next = (next + 1) % comm_.size();
   }
 }
@@ -300,8 +306,9 @@ void BpDirectory::sync() {
   synced_earlier_ = true;
   by_root(comm_, [&] {
     index_->sync();
-    if (!options_.drop_all) sync_path(path_);
-    sync_folder();
+    if (options_.drop_all) return;
+    path_sync_.folder_of(index_->place_now());
+    path_sync_.folder_of(folder_of(*index_));
   });
 }
 

@@ -1,7 +1,6 @@
 #include "groups/process_group/bp_files.h"
 
 #include <chrono>
-#include <filesystem>
 #include <limits>
 #include <string>
 
@@ -57,12 +56,6 @@ std::unique_ptr<File> BpFiles::new_file(const std::string& path) const {
   auto file = std::make_unique<File>(path, true, comm_.rank(), report_);
   if (options_.drop_all) file->drop_all();
   return file;
-}
-
-void BpFiles::sync_folder() const {
-  if (options_.drop_all) return;
-  const auto above = std::filesystem::path(path_).parent_path();
-  sync_path(above.empty() ? "." : above.string());
 }
 
 }  // namespace forebay::process_group

@@ -128,13 +128,13 @@ class BpFiles {
  protected:
   BpFiles(const Comm& comm, const std::string& path, const WriteOptions& options, Report& report);
   std::unique_ptr<File> new_file(const std::string& path) const;
-  void sync_folder() const;  ///< syncs the file's name to the device
 
   Comm comm_, data_ranks_;
   std::string path_;
   WriteOptions options_;
   Report& report_;
   std::unique_ptr<File> data_;
+  PathSync path_sync_;
   std::uint32_t number_ = 0;
   bool one_data_file_ = true, waits_for_size_ = false;
   std::pair<int, Count> chosen_{WriteOptions::by_size, 0};

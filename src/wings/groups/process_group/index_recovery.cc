@@ -236,9 +236,10 @@ class Recovery {
     keep("md.idx");
     if (metadata_) keep("md.0");
     if (metadata_) fs::rename(file("md.0.new"), file("md.0"));
-    if (metadata_) sync_path(path_);  // a record is only valid with its step's index
+    if (metadata_)
+      PathSync().folder_of(file("md.0"));  // a record is only valid with its step's index
     fs::rename(file("md.idx.new"), file("md.idx"));
-    sync_path(path_);
+    PathSync().folder_of(file("md.idx"));
     result_.changed = true;
   }
 

@@ -88,7 +88,9 @@ void SingleFile::show(std::span<const bp::StepRecord> /*records*/) {
 
 void SingleFile::sync() {
   agree_on_error(comm_, attempt_to([&] { data_->sync(); }));
-  by_root(comm_, [&] { sync_folder(); });
+  by_root(comm_, [&] {
+    if (!options_.drop_all) path_sync_.folder_of(data_->place_now());
+  });
 }
 
 void SingleFile::close(std::optional<Error>& failed) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -127,6 +128,28 @@ TEST_F(GroupSyncRanks, sync_covers_data_files_of_earlier_openings) {
     for (const char* const path : {"data.0", "data.1", "md.0", "md.idx"})
       EXPECT_TRUE(first.contains(std::string("run.bp/") + path)) << path;
     EXPECT_FALSE(sync(comm, *file).contains("run.bp/data.1"));  // nobody has written to it since
+    file->close();
+  });
+}
+
+TEST_F(GroupSyncRanks, sync_follows_a_directory_that_was_renamed) {
+  run_as_threads(ranks, [&](const Comm& comm) {
+    auto file = open(comm, method("subfiling=ranks;subfile_ranks=1"), false);
+    write_step(comm, *file);
+    file->close();
+    file = open(comm, method("subfiling=none"), true);
+    write_step(comm, *file);
+    if (comm.is_root()) {
+      fs::rename(folder_ / "run.bp", folder_ / "moved.bp");
+      fs::create_directory(folder_ / "run.bp");
+      std::ofstream(folder_ / "run.bp" / "data.1") << "another's";
+    }
+    const auto synced_now = sync(comm, *file);
+    for (const char* const path : {"data.0", "data.1", "md.0", "md.idx"})
+      EXPECT_TRUE(synced_now.contains(std::string("moved.bp/") + path)) << path;
+    for (const char* const path : {"moved.bp", "."}) EXPECT_TRUE(synced_now.contains(path)) << path;
+    for (const char* const path : {"run.bp/data.1", "run.bp"})
+      EXPECT_FALSE(synced_now.contains(path)) << path;
     file->close();
   });
 }
