@@ -21,8 +21,8 @@ inline bool all_cases() {
   return full != nullptr && !std::string_view(full).empty();
 }
 
-/// Returns how many of `all` rounds are played, or how many of `all` events a test has to see: three
-/// at least, if there are so many.
+/// Returns how many of `all` rounds are played, or how many of `all` events a test has to see:
+/// three at least, if there are so many.
 template <std::integral T>
 T few_of(T all) {
   return all_cases() ? all : std::max(std::min<T>(all, at_least), (all + one_in - 1) / one_in);
