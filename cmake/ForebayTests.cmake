@@ -8,6 +8,9 @@
 # The last adds every test of a googletest program, named <prefix><test>; with the address sanitizer, under which a program
 # takes half a second to begin and to end, <n> shares of them, which record what ran in gtests/<prefix><share>.xml.
 #
+# What a test does on 2 or 4 ranks, where it runs on 3 as well, is labelled `more_ranks`, which the short form of ./dev test
+# leaves out.
+#
 # The first adds one test. The second adds one test per rank count, named <n>_np<k>, which runs target <t> (or a
 # program given by its path) under mpiexec; without RANKS at 1, 2, 3, 4 and 7 ranks; in a build without MPI it adds
 # nothing. SERIAL keeps other tests from running beside it.
@@ -123,6 +126,14 @@ function(forebay_add_test)
   set_tests_properties(${ARG_NAME} PROPERTIES RUN_SERIAL ${ARG_SERIAL})
 endfunction()
 
+# The label of a test on <ranks> ranks which also runs on these others; empty for most.
+function(forebay_ranks_label out ranks)
+  set(${out} "" PARENT_SCOPE)
+  if(ranks MATCHES "^[24]$" AND 3 IN_LIST ARGN)
+    set(${out} more_ranks PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(forebay_add_mpi_test)
   cmake_parse_arguments(ARG "SERIAL" "NAME;TARGET;TIMEOUT" "RANKS;ARGS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT FOREBAY_MPI)
@@ -143,7 +154,9 @@ function(forebay_add_mpi_test)
     set(name ${ARG_NAME}_np${ranks})
     forebay_mpiexec_command(launch ${ranks})
     add_test(NAME ${name} COMMAND ${launch} ${program} ${MPIEXEC_POSTFLAGS} ${ARG_ARGS})
-    _forebay_test_properties(${name} ${ARG_TIMEOUT} ARG_ENVIRONMENT ARG_LABELS)
+    forebay_ranks_label(more_ranks ${ranks} ${ARG_RANKS})
+    set(of_ranks ${ARG_LABELS} ${more_ranks})
+    _forebay_test_properties(${name} ${ARG_TIMEOUT} ARG_ENVIRONMENT of_ranks)
     set_tests_properties(${name} PROPERTIES PROCESSORS ${ranks} RUN_SERIAL ${ARG_SERIAL})
   endforeach()
 endfunction()

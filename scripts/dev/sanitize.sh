@@ -53,6 +53,7 @@ cmd_soak() {
   local minutes=${1:-}
   [[ $minutes =~ ^[0-9]+$ ]] || die "./dev soak takes a number of minutes"
   shift
+  export FOREBAY_TEST_FULL=1
   ensure_packages build peer test sanitize
   configure release
   build release

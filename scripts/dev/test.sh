@@ -58,7 +58,8 @@ unit_tests_first() {
   (cd "$root/build/release" && "$program" --gtest_brief=1) || say "unit tests FAILED; going on with the rest"
 }
 
-# Every test: with MPI, without, and of the Python package. ctest's and pytest's own closing lines are the last thing
+# Every test: with MPI, without, and of the Python package. Unless FOREBAY_TEST_FULL is set, those that run on 3 ranks do
+# not run on 2 and 4, and those whose ranks are threads, which are the same code with and without MPI, not without. ctest's and pytest's own closing lines are the last thing
 # that is printed of each.
 cmd_test() {
   ensure_packages build peer test
@@ -81,13 +82,14 @@ cmd_test() {
   install_tree
   keep_session_folder
   say "tests"
-  local failed=0
-  run_ctest release "$@" || failed=1
+  local failed=0 short=
+  (($# > 0)) || [[ -n ${FOREBAY_TEST_FULL:-} ]] || short=1
+  run_ctest release ${short:+-LE more_ranks} "$@" || failed=1
   if (($# == 0)); then
     configure serial
     build serial
     say "tests of the build without MPI"
-    run_ctest serial || failed=1
+    run_ctest serial ${short:+-LE threads} || failed=1
     [[ -n ${FOREBAY_WITHOUT_PYTHON:-} ]] || python_test || failed=1
   fi
   ((failed == 0)) || die "tests failed"

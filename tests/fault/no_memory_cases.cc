@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "support/cases.h"
+
 namespace no_memory {
 
 int rank = 0, size = 1;
@@ -150,7 +152,8 @@ int run(int argc, char** argv, const char* name, const Play& play) {
   for (int i = 2; i + 1 < argc; i += 2) {
     const std::string key = argv[i];
     const char* given = argv[i + 1];
-    if (key == "--seconds") seconds = std::atof(given);
+    if (key == "--seconds")
+      seconds = std::atof(given) / (forebay_test::all_cases() ? 1 : forebay_test::one_in);
     if (key == "--seed") seed = std::strtoul(given, nullptr, 10);
     if (key == "--rank") only.rank = std::atoi(given);
     if (key == "--first") only.first = std::atol(given);

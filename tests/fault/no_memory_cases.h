@@ -59,7 +59,8 @@ using Play = std::function<void(const char* file, Steps& steps)>;
 ///     PROGRAM FILE [--seconds N] [--seed N] [--rank R --first K --every E] [--threads 0]
 ///
 /// The seconds are shared among ranks that fail and numbers of allocations, which are drawn at
-/// random where there is no time for all of them. With --rank, that one case alone, told step by
+/// random where there is no time for all of them; without FOREBAY_TEST_FULL it is a fifth of the
+/// time. With --rank, that one case alone, told step by
 /// step. With --threads 0, all have memory, and no thread can be started: then all succeeds.
 /// Returns the exit code.
 int run(int argc, char** argv, const char* name, const Play& play);

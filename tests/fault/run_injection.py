@@ -3,7 +3,7 @@
 Usage: run_injection.py --launch "MPIEXEC ..." --program INJECTION --dir DIRECTORY --ranks N
                         [--chunked COLUMNS | --staged FOREBAY]
 
-For each kind of call and rank, the first, second, ... call fails until runs get through without an
+For each kind of call and rank, the first, second, ... call (see injection.cc) fails until runs get through without an
 error, all in one process a rank (which a hang ends). Each run must end by itself, with one code on all ranks and the code that the errno
 stands for; after a failed write the file still opens and holds what nobody wrote to. With
 --chunked (and FOREBAY_HINTS that make variables chunked) rows have COLUMNS elements, a failed write
@@ -71,13 +71,13 @@ class Runner:
         return done.returncode, done.stdout[-600:] or done.stderr[-600:]
 
     def sweep(self, phase, original, fault, most):
-        """Exit code, output, and the codes of each run."""
+        """Exit code, output, and the codes of each run by the number of the call that failed."""
         command = self.launch + [self.program, "sweep", phase, original, self.path, fault, str(most)]
         done = subprocess.run(command + self.columns, timeout=500, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True,
                               env=dict(os.environ, FOREBAY_FAULT="none"))
-        calls = [[int(c) for c in line.split()[3:]] for line in done.stdout.splitlines()
-                 if line.startswith("call ")]
+        lines = [line.split() for line in done.stdout.splitlines() if line.startswith("call ")]
+        calls = {int(words[1]): [int(c) for c in words[3:]] for words in lines}
         self.runs += len(calls)
         return done.returncode, done.stdout[-600:] or done.stderr[-600:], calls
 
@@ -174,9 +174,9 @@ def main():
                                 f"or the next: exit {code}: {output}")
             elif not calls:
                 failures.append(f"{phase}: no run under {call} of rank {rank}: {output}")
-            fired[phase, call, errno] = fired.get((phase, call, errno), 0) + sum(map(bool, calls))
+            fired[phase, call, errno] = fired.get((phase, call, errno), 0) + sum(map(bool, calls.values()))
             failures += [f"{phase} under {call} {number} of rank {rank} ({errno}): codes {codes}, "
-                         f"expected {expected}" for number, codes in enumerate(calls, 1)
+                         f"expected {expected}" for number, codes in calls.items()
                          if codes and expected is not None and codes[0] != expected]
     for line in failures[:20]:
         print(line)

@@ -4,8 +4,8 @@ Usage: run_kill_close.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir
 
 Versions are written, one a session, until one of them takes so much less space than the one before that
 what lies last is moved when the file is closed, and the file is cut. Of that session each of the last
-system calls of a rank, and some of those before, is the last that it makes: whichever it is, the file
-holds the version before or this one, whole, and the next session makes the file as short as it would
+system calls of a rank, and some of those before (support/cases.py), is the last that it makes: whichever it
+is, the file holds the version before or this one, whole, and the next session makes the file as short as it would
 have been.
 """
 import argparse
@@ -15,6 +15,8 @@ import shlex
 import shutil
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import cases
 import killing
 from run_kill import copy_file, parts
 
@@ -105,7 +107,9 @@ def main():
             else:
                 least_alive = middle
         calls = set(range(max(1, least_alive - LAST), least_alive)) | set(range(1, least_alive, least_alive // SOME + 1))
-        for call in sorted(calls):
+        chosen = cases.some_of(sorted(calls))
+        print(f"rank {victim}: {len(chosen)} of {len(calls)} calls, and those by which the last one was found")
+        for call in chosen:
             for when in ("before", "half") if victim == 0 else ("before",):
                 if f"{test.file}.{victim}.{call}.{when}" not in killed:
                     dies(victim, call, when)

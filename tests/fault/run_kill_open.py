@@ -2,18 +2,21 @@
 
 Usage: run_kill_open.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
 
-What came after the synced state is given up. One system call after another of a rank is the last
-one that a program makes which does so, and writes a version then: whichever it is, the file holds
+What came after the synced state is given up. One system call after another (support/cases.py) of
+a rank is the last one that a program makes which does so, and writes a version then: whichever it is, the file holds
 the newest version of before, or the synced one, or the one behind that, whole; and with
 chunk_state=synced the synced one.
 """
 import argparse
+import functools
 import os
 import re
 import shlex
 import shutil
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import cases
 import killing
 from run_kill import copy_file
 
@@ -27,6 +30,8 @@ class Test:
         self.dir = options.dir
         self.file = os.path.join(options.dir, "file.nc")
         self.log = killing.Log(os.path.join(options.dir, "log"))
+        self.newest = self.synced = 0  # versions
+        self.left = []  # files, and whether the program was killed
 
     def run(self, ranks, arguments, changes=None):
         self.log.clear()
@@ -43,28 +48,29 @@ class Test:
             synced = max(synced, self.log.last("synced") or 0)
         if code != 0:
             raise SystemExit(f"the file could not be written: {output}")
-        return newest, synced
+        self.newest, self.synced = newest, synced
 
-    def kill_all(self, synced):
-        """Files that runs left which were killed at each of their calls."""
+    def dies(self, ranks, victim, when, call):
+        """Whether the program is killed at this call; its file is left."""
+        if call > MOST_CALLS:
+            return False
+        path = f"{self.file}.{ranks}.{victim}.{call}.{when}"
+        copy_file(self.file, path)
         hints = os.environ.get("FOREBAY_HINTS", "") + ";chunk_state=synced"
-        left = []
+        output, _ = self.run(ranks, ["reopen", path, self.log.path, str(self.synced), "1"],
+                             {"FOREBAY_HINTS": hints,
+                              "FOREBAY_TEST_KILL": f"{victim}:{call}:{when}"})
+        if self.log.has("error"):
+            raise SystemExit(f"{path}: {self.log.errors()} {output}")
+        killed = not self.log.has("closed")
+        self.left.append((path, killed))
+        return killed
+
+    def kill_all(self):
         for ranks, victim, when in [(1, 0, "before"), (1, 0, "half"), (3, 0, "before"),
                                     (3, 2, "before"), (4, 3, "before")]:
-            killed = True
-            call = 0
-            while killed and call < MOST_CALLS:
-                call += 1
-                path = f"{self.file}.{ranks}.{victim}.{call}.{when}"
-                copy_file(self.file, path)
-                output, _ = self.run(ranks, ["reopen", path, self.log.path, str(synced), "1"],
-                                     {"FOREBAY_HINTS": hints,
-                                      "FOREBAY_TEST_KILL": f"{victim}:{call}:{when}"})
-                killed = not self.log.has("closed")
-                if self.log.has("error"):
-                    raise SystemExit(f"{path}: {self.log.errors()} {output}")
-                left.append((path, killed))
-        return left
+            tried = cases.try_places(functools.partial(self.dies, ranks, victim, when))
+            print(f"{ranks} ranks, rank {victim}, {when}: {tried} calls")
 
 
 def main():
@@ -76,8 +82,9 @@ def main():
     shutil.rmtree(options.dir, ignore_errors=True)
     os.makedirs(options.dir)
     test = Test(options)
-    newest, synced = test.prepare()
-    left = test.kill_all(synced)
+    test.prepare()
+    test.kill_all()
+    newest, synced, left = test.newest, test.synced, test.left
     listing = os.path.join(options.dir, "list")
     with open(listing, "w") as f:
         for path, _ in left:

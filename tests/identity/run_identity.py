@@ -1,9 +1,10 @@
 """Runs one workload with Forebay and with the peer library, and compares the files they write.
 
 Usage: run_identity.py --launch "MPIEXEC ..." --ours PROGRAM --theirs PROGRAM --dir DIRECTORY
-                       [--validate N] -- ARGUMENT...
+                       [--validate N] [--files N] -- ARGUMENT...
 
-In the arguments, {dir} stands for the directory of the library at work. After compare.py, the
+In the arguments, {dir} stands for the directory of the library at work; --files adds one, how many files it writes:
+those of ../support/cases.py of N. After compare.py, the
 peer's own tools judge our files: ncvalidator all of them, ncmpidiff and ncmpidump N of them.
 """
 import argparse
@@ -14,6 +15,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../support"))
+import cases
 
 
 def run(command, timeout=300):
@@ -28,8 +31,11 @@ def main():
     parser.add_argument("--theirs", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--validate", type=int, default=6)
+    parser.add_argument("--files", type=int)
     parser.add_argument("arguments", nargs="*")
     options = parser.parse_args()
+    if options.files:
+        options.arguments.append(str(cases.few_of(options.files)))
     launch = shlex.split(options.launch)
     directories = {}
     for side, program in (("ours", options.ours), ("theirs", options.theirs)):

@@ -27,7 +27,7 @@ def main():
                    "FOREBAY_SLOW_STORE_STATE": state, "FOREBAY_SLOW_STORE_LATENCY_US": "300",
                    "LD_PRELOAD": ":".join(filter(None, [options.slow_store, os.environ.get("LD_PRELOAD")]))}
     environment.pop("FOREBAY_HINTS", None)
-    command = [*shlex.split(options.launch), options.program, "--dir", slow, "--seed", "12", "--rounds", "12"]
+    command = [*shlex.split(options.launch), options.program, "--dir", slow, "--seed", "12", "--rounds", "30"]
     done = subprocess.run(command, env=environment, timeout=100, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     print(done.stdout[-2000:])

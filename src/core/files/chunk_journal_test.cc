@@ -15,6 +15,7 @@
 #include "dataset/dataset.h"
 #include "files/classic_file.h"
 #include "files/file_check.h"
+#include "support/cases.h"
 
 namespace forebay {
 namespace chunk_journal_test {
@@ -294,7 +295,8 @@ TEST_F(ChunkJournalTest, hostile_numbers_give_errors_to_one_process_as_to_ranks)
   for (std::size_t s = 0; s < index.slots.size(); ++s)
     if (index.slots[s].root.generation == good.generation) slot = s;
   for (const std::int64_t number : {INT64_MIN, std::int64_t{-1}, std::int64_t{1} << 40}) {
-    for (Count at = 0; at + 8 <= good.journal.bytes; at += 4) {
+    const Count behind = good.journal.bytes - 7;
+    for (Count at = 0; at < behind; at = forebay_test::next_place<Count>(at, 4, behind)) {
       std::string bytes = whole;
       auto* journal = reinterpret_cast<std::byte*>(bytes.data()) + good.journal.offset;
       store_be(journal + at, number);

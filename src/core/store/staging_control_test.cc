@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "support/cases.h"
 
 namespace forebay {
 namespace staging_control_test {
@@ -161,7 +162,8 @@ TEST_F(StagingControlTest, one_that_was_never_whole_tells_nothing_and_is_overwri
 TEST_F(StagingControlTest, every_flipped_bit_is_found) {
   leave();
   const std::string whole = load();
-  for (std::size_t i = 0; i < 8 * whole.size(); ++i) {
+  const std::size_t bits = 8 * whole.size();
+  for (std::size_t i = 0; i < bits; i = forebay_test::next_place<std::size_t>(i, 1, bits)) {
     std::string damaged = whole;
     damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ (1 << i % 8));
     save(damaged);

@@ -15,6 +15,7 @@
 #include "base/byteorder.h"
 #include "base/memory_file_testing.h"
 #include "storage/file.h"
+#include "support/cases.h"
 #include "transport/extent_reader.h"
 
 namespace forebay {
@@ -77,7 +78,7 @@ TEST(ReadRows, gives_every_piece_its_bytes) {
     return std::uniform_int_distribution<Count>(low, high)(random);
   };
   std::vector<std::byte> memory(file_bytes + 8192);
-  for (int round = 0; round < 120; ++round) {
+  for (int round = 0; round < forebay_test::few_of(120); ++round) {
     std::vector<ExtentRow> rows;
     const int swap = 1 << pick(0, 3);
     Offset offset = pick(0, 1000);

@@ -27,6 +27,7 @@
 #include "storage/file.h"
 #include "storage/gated_file_testing.h"
 #include "storage/write_queue.h"
+#include "support/cases.h"
 #include "transport/aggregation_rules.h"
 #include "transport/transport.h"
 
@@ -606,7 +607,7 @@ TEST_P(TransportRanks, a_rank_that_cannot_do_what_it_foresaw_stops_nobody) {
 
 // Pieces have any size, and some windows are mostly holes.
 TEST_P(TransportRanks, drawn_pieces_are_written_and_read_in_whatever_way) {
-  for (unsigned seed = 0; seed < 12; ++seed) {
+  for (unsigned seed = 0; seed < forebay_test::few_of(12U); ++seed) {
     options_.patience = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 0.3 : 1e6;
     const Count longest = seed % 4 == 0 ? 20000 : 1500;
     const Offset base = seed % 2 == 0 ? 1000 * 4096 + 777 : 0;

@@ -12,6 +12,7 @@
 #include "base/failing_memory_testing.h"
 #include "bundles/bundle.h"
 #include "comm/thread_ranks.h"
+#include "support/cases.h"
 
 #ifdef FOREBAY_FAILING_MEMORY
 
@@ -102,16 +103,17 @@ int lost_at(long allocation, int who, bool& hit) {
 
 TEST(BundleMemory, one_failure_of_one_rank_is_one_files_at_most) {
   for (int who = 0; who < ranks; ++who) {
-    bool hit = true;
-    long n = who, any = 0;
-    for (; hit && n < 4000; n += 7) {  // not each allocation: a run takes long
-
+    long any = 0;
+    constexpr long apart = 7;  // not each allocation: a run takes long
+    const auto tried = forebay_test::try_places(who, apart, [&](long n) {
+      bool hit = false;
       const int lost = lost_at(n, who, hit);
       EXPECT_LE(lost, 1) << "rank " << who << ", allocation " << n;
       any += lost > 0;
-    }
-    EXPECT_GT(n, 100);
-    EXPECT_LT(any, n / 70) << "rank " << who;
+      return hit && n < 4000;
+    });
+    EXPECT_GT(tried.end, 100);
+    EXPECT_LT(any, tried.end / 70) << "rank " << who;
   }
   for (int f = 0; f < files; ++f) std::filesystem::remove(path_of(f));
 }
@@ -159,9 +161,9 @@ bool definitions_fail_at(long allocation, int who, const char* layout) {
 TEST(BundleMemory, definitions_that_fail_on_one_rank_hold_up_no_other_member) {
   for (const char* layout : {"canonical", "chunked"}) {
     for (int who = 0; who < ranks; ++who) {
-      long n = 0;
-      while (definitions_fail_at(n, who, layout)) ++n;
-      EXPECT_GT(n, 10) << layout;
+      const auto tried = forebay_test::try_places(
+          0, 1, [&](long n) { return definitions_fail_at(n, who, layout); });
+      EXPECT_GT(tried.end, 10) << layout;
     }
   }
   for (int f = 0; f < 2; ++f) std::filesystem::remove(path_of(f));

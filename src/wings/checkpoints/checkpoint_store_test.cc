@@ -29,6 +29,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "checkpoints/checkpoint_store_testing.h"
+#include "support/cases.h"
 
 namespace {
 
@@ -1065,7 +1066,7 @@ TEST(CheckpointStore, a_sync_moves_states_while_others_are_decoded_ahead) {
   store.end();
   Model model((2 << 20) / sizeof(double));
   model.declare(store);
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < forebay_test::few_of(20); ++round) {
     for (Count step = 0; step < 3; ++step) {
       model.set(step);
       store.push({Kind::state, step});

@@ -11,6 +11,7 @@
 
 #include "base/attempt.h"
 #include "checkpoints/checkpoint_store.h"
+#include "support/cases.h"
 
 namespace forebay::checkpoint {
 namespace store_faults_test {
@@ -141,7 +142,7 @@ class StoreFaults : public testing::Test {
 
 TEST_F(StoreFaults, cost_no_state_that_was_pushed) {
   int failures = 0;
-  for (std::uint64_t seed = 0; seed < 12; ++seed)
+  for (std::uint64_t seed = 0; seed < forebay_test::few_of(std::uint64_t{12}); ++seed)
     for (const std::string call : {"pwrite", "open", "fsync", "pread"})
       for (const std::string from : {"", ":from"})
         for (int number = 1, quiet = 0; quiet < 4; ++number) {
@@ -154,7 +155,7 @@ TEST_F(StoreFaults, cost_no_state_that_was_pushed) {
           // A failed drop may not be reported, and a push may succeed in retired space.
           quiet = told ? 0 : quiet + 1;
         }
-  EXPECT_GT(failures, 200);
+  EXPECT_GT(failures, forebay_test::few_of(200));
 }
 
 }  // namespace store_faults_test

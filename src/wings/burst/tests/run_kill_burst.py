@@ -28,7 +28,9 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../tests/fault"))
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../tests")
+sys.path[:0] = [os.path.join(TESTS, name) for name in ("fault", "support")]
+import cases
 import killing
 
 STEPS = 250         # a cycle writes at most so many
@@ -321,6 +323,7 @@ def main():
     parser.add_argument("--keep-state", action="store_true",
                         help="copy files and logs to DIRECTORY.state before they are recovered")
     options = parser.parse_args()
+    options.kills = cases.few_of(options.kills)
     options.dir = os.path.abspath(options.dir)
     os.makedirs(os.path.join(options.dir, "logs"), exist_ok=True)
     test = Test(options)

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "checkpoints/plan/checkpoint_steps.h"
+#include "support/cases.h"
 
 namespace forebay {
 namespace checkpoint_schedule_test {
@@ -21,14 +22,13 @@ using Kind = AdjointAction::Kind;
 
 // The address sanitizer makes a plan ten times slower, and its CI jobs have a time limit.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr Count lengths[] = {20};
-constexpr int random_runs = 20;
-constexpr Count most_states = 3, longest = 80, many_states = 500;
+const bool all = false;
 #else
-constexpr Count lengths[] = {20, 40, 60};
-constexpr int random_runs = 100;
-constexpr Count most_states = 8, longest = 200, many_states = 1500;
+const bool all = forebay_test::all_cases();
 #endif
+const auto lengths = all ? std::vector<Count>{20, 40, 60} : std::vector<Count>{20};
+const int random_runs = all ? 100 : 20;
+const Count most_states = all ? 8 : 3, longest = all ? 200 : 80, many_states = all ? 1500 : 500;
 
 /// The least number of additional steps with `c` states (Griewank and Walther 2000): r l - C(c + r,
 /// c + 1) for C(c + r - 1, c) < l <= C(c + r, c).

@@ -4,10 +4,10 @@
 // Usage: kill_checkpoint DIRECTORY
 //
 // A child runs a short program over a store, says before and after each call what it does, and is
-// killed at its N-th system call: before it, in the midst of a write, or after it; for all N. What
-// is found then: each state that is there has the values of a push that had returned, or was under
-// way; what was dropped is not there, nor what was replaced; what was in files, or synced, is. And
-// what is dropped then does not come back at the next opening.
+// killed at its N-th system call: before it, in the midst of a write, or after it; for all N
+// (support/cases.h). What is found then: each state that is there has the values of a push that had
+// returned, or was under way; what was dropped is not there, nor what was replaced; what was in
+// files, or synced, is. And what is dropped then does not come back at the next opening.
 #include <forebay_checkpoint.h>
 #include <pnetcdf.h>
 #include <sys/wait.h>
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "fault/kill_hooks.h"
+#include "support/cases.h"
 #include "tried.h"
 
 namespace {
@@ -234,11 +235,16 @@ int main(int argc, char** argv) {
   int kills = 0;
   for (const Setting& setting : settings)
     for (const char* when : {"before", "half", "after"}) {
-      long call = 1;
-      while (wrong < 10 && try_one(setting, folder, call, when)) ++call;
-      kills += static_cast<int>(call - 1);
-      std::printf("%s, %s: %ld kills\n", setting.name.c_str(), when, call - 1);
-      if (call < 40) fail("too few calls: the test does not test");
+      int killed = 0;
+      const auto tried = forebay_test::try_places(1, 1, [&](long call) {
+        const bool dies = wrong < 10 && try_one(setting, folder, call, when);
+        killed += dies ? 1 : 0;
+        return dies;
+      });
+      kills += killed;
+      std::printf("%s, %s: %d kills at %ld calls\n", setting.name.c_str(), when, killed,
+                  tried.end - 1);
+      if (tried.end < 40) fail("too few calls: the test does not test");
     }
   fs::remove_all(folder);
   std::printf("%d kills, %d failures\n", kills, wrong);

@@ -4,8 +4,8 @@
 //
 // Usage: kill_gradient DIRECTORY
 //
-// A child is killed at its N-th system call, for all N; the next one, which goes on, at some call
-// of its own; the third comes to the end.
+// A child is killed at its N-th system call, for all N (support/cases.h); the next one, which goes
+// on, at some call of its own; the third comes to the end.
 #include <forebay_checkpoint.h>
 #include <pnetcdf.h>
 #include <sys/wait.h>
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "fault/kill_hooks.h"
+#include "support/cases.h"
 #include "tried.h"
 
 namespace {
@@ -231,12 +232,13 @@ int main(int argc, char** argv) {
     for (const std::string when : {"before", "half", "after"}) {
       const long apart = &setting == settings && when == "before" ? 1 : 3;
       const std::string hints = "codec=shuffle,zstd:1;" + setting;
-      for (long call = 1; wrong < 10; call += apart) {
+      forebay_test::try_places(1, apart, [&](long call) {
+        if (wrong >= 10) return false;
         how = setting + ", " + when + " call " + std::to_string(call);
         fs::remove_all(folder);
         fs::create_directories(folder + "/quick");
         Outcome job = run(hints, folder, call, when);
-        const bool end = !job.killed;
+        const bool dies = job.killed;
         for (const long later : {call / 2 + 1, 0L}) {
           if (!job.killed) break;
           ++kills;
@@ -248,12 +250,13 @@ int main(int argc, char** argv) {
         if (job.gradient.size() != cells ||
             std::memcmp(job.gradient.data(), exact.data(), cells * sizeof(double)) != 0)
           fail("another gradient");
-        if (end) break;
-      }
+        return dies;
+      });
     }
   fs::remove_all(folder);
   std::printf("%d kills, %d jobs went on with an adjoint, %d failures\n", kills, went_on, wrong);
-  if (kills < 400 || went_on < 200) {
+  using forebay_test::few_of;
+  if (kills < few_of(400) || went_on < few_of(200)) {
     std::printf("too few: the test does not test\n");
     return EXIT_FAILURE;
   }

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from check_bp import File, adios2, faults, np, run, same, series
+from check_bp import File, adios2, cases, faults, np, run, same, series
 
 RNG = np.random.default_rng(11)
 
@@ -107,7 +107,7 @@ def kills(options):
     seen, without, more = [], 0, 0
     path = options.dir / "killed.bp"
     environment = dict(os.environ, FOREBAY_FAULT="pwrite:delay=300")
-    for attempt in range(24):
+    for _ in range(cases.few_of(24)):
         path.unlink(missing_ok=True)
         words = [options.writer, str(path), "3", "0", "0", "100000", "bp3"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:

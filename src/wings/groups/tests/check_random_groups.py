@@ -2,10 +2,14 @@
 """Groups that seeds decide on, under every method, on several numbers of ranks: `forebay diff` finds them equal."""
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../tests/support"))
+import cases
 
 SMALL = "buffer_limit=4k;window_size=4k"
 BP = {"direct": "", "files": "subfiling=ranks;subfile_ranks=2",
@@ -35,7 +39,8 @@ def main():
         done = subprocess.run([options.command, "diff", one, other], capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout + done.stderr
 
-    for seed in range(options.first, options.first + options.seeds):
+    seeds = max(cases.few_of(options.seeds), min(options.seeds, 5))  # each number of ranks
+    for seed in range(options.first, options.first + seeds):
         ranks = (1, 2, 3, 4, 7)[seed % 5]
         for kind in ("all", "records"):
             first = None
@@ -58,7 +63,7 @@ def main():
     other = options.dir / "other.bp"
     subprocess.run([options.program, other, str(options.first + options.seeds), str(ranks), "records", ""], check=True)
     assert diff(options.dir / "records_direct.bp", other)[0] == 3
-    print(f"{options.seeds} programs, {files} files: the same values")
+    print(f"{seeds} of {options.seeds} programs, {files} files: the same values")
     return 0
 
 

@@ -27,7 +27,9 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../../tests/fault"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../../tests", name)
+                for name in ("fault", "support")]
+import cases  # noqa: E402  pylint: disable=wrong-import-position
 import killing  # noqa: E402  pylint: disable=wrong-import-position
 
 ROWS = 400  # of a program that is killed at a random time
@@ -110,7 +112,7 @@ class Test:
             chosen = [places[int((k + self.random.random()) * len(places) / share)] for k in range(share)]
             if self.options.close:  # when the log goes
                 chosen += [(rank, n) for rank, most in sorted(calls.items()) for n in range(most - 2, most + 1)]
-            for rank, at in chosen:
+            for rank, at in cases.some_of(chosen):
                 if self.failure:
                     return
                 victim = killing.Victim(self.start(ranks, seed, ROWS_OF_CALLS, self.environment(at, rank)), self.log)
@@ -188,6 +190,7 @@ def main():
     parser.add_argument("--step", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    options.judged = cases.few_of(options.judged)
     options.ranks = [1] if options.serial else [1, 2, 3, 4]
     options.dir = os.path.abspath(options.dir)
     os.makedirs(options.dir, exist_ok=True)

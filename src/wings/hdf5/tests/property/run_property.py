@@ -16,6 +16,10 @@ import subprocess
 import sys
 import threading
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../../tests/support"))
+import cases  # noqa: E402  pylint: disable=wrong-import-position
+
 SILENCE = 60  # seconds that an operation may take
 CONNECTOR = "HDF5_VOL_CONNECTOR"
 SHOWN = ("HDF5_", "FOREBAY_", "OMPI_")
@@ -96,7 +100,8 @@ def main():
     parser.add_argument("--spoil-tested")
     parser.add_argument("--most-abandoned", type=float, default=0.05, help="of the rounds (default: %(default)s)")
     options, options.rest = parser.parse_known_args()
-    abandoned, seed, end = 0, options.seed, options.seed + options.rounds
+    rounds = cases.few_of(options.rounds)
+    abandoned, seed, end = 0, options.seed, options.seed + rounds
     while seed < end:
         job = Job(options, seed, end - seed)
         if job.passed:
@@ -105,9 +110,9 @@ def main():
             return 1
         abandoned += 1
         seed = job.last + 1
-    print(f"{options.rounds} rounds from seed {options.seed}, {abandoned} of them abandoned, connector: "
+    print(f"{rounds} rounds from seed {options.seed}, {abandoned} of them abandoned, connector: "
           f"{os.environ.get(CONNECTOR) or 'none'}")
-    if abandoned > options.most_abandoned * options.rounds:
+    if abandoned > options.most_abandoned * rounds:
         print(f"FAILED: more than {options.most_abandoned:.0%} of the rounds are abandoned")
         return 1
     return 0
