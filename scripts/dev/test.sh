@@ -58,9 +58,9 @@ unit_tests_first() {
   (cd "$root/build/release" && "$program" --gtest_brief=1) || say "unit tests FAILED; going on with the rest"
 }
 
-# Every test: with MPI, without, and of the Python package. Unless FOREBAY_TEST_FULL is set, those that run on 3 ranks do
-# not run on 2 and 4, and those whose ranks are threads, which are the same code with and without MPI, not without. ctest's and pytest's own closing lines are the last thing
-# that is printed of each.
+# The tests: with MPI, without, and of the Python package. ctest's and pytest's own closing lines are the last thing that
+# is printed of each. Unless FOREBAY_TEST_FULL is set, tests that run on 3 ranks do not run on 2 and 4, and tests whose
+# ranks are threads, the same code in both builds, do not run without MPI (docs/testing.md).
 cmd_test() {
   ensure_packages build peer test
   mkdir -p "$cache"
@@ -84,6 +84,7 @@ cmd_test() {
   say "tests"
   local failed=0 short=
   (($# > 0)) || [[ -n ${FOREBAY_TEST_FULL:-} ]] || short=1
+  [[ -z $short ]] || say "the short form: FOREBAY_TEST_FULL=1 ./dev test runs all cases"
   run_ctest release ${short:+-LE more_ranks} "$@" || failed=1
   if (($# == 0)); then
     configure serial
