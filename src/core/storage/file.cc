@@ -480,17 +480,17 @@ void File::bring_to_device() {
 // The first loss stays the one that is told.
 void File::note_loss(int errnum) {
   int none = 0;
-  if (errnum != 0 && means_lost_bytes(errnum)) lost_.compare_exchange_strong(none, errnum);
+  if (errnum == 0 || !means_lost_bytes(errnum)) return;
+  lost_.compare_exchange_strong(none, errnum);
+  if (other_) other_->note_loss(errnum);  // its sync promises the bytes that this object wrote
 }
 
 bool means_lost_bytes(int errnum) {
   switch (errnum) {
     case EINTR:
-    case EAGAIN:
     case EINVAL:  // a device or a pipe, which cannot be synced
     case EBADF:
     case ENOSYS:
-    case EOPNOTSUPP:
       return false;
     default:
       return true;
@@ -519,7 +519,7 @@ void PathSync::folder_of(const std::string& path) {
   const Descriptor folder(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) {
     if (::fsync(folder.get()) == 0) return;
-    if (errno != EINVAL) note(errno, name);
+    if (means_lost_bytes(errno) && errno != EOPNOTSUPP) note(errno, name);
   } else if (errno != EACCES) {
     throw system_error(errno, Errc::ewrite, "synchronising", name);
   }

@@ -202,7 +202,7 @@ class PathSync {
   void file(const std::string& path);  ///< that others have open
   /// Brings the name of a file or folder: syncs the folder that holds it, where its links end. A
   /// folder that may be searched and written, but not read, has no descriptor to sync, and some
-  /// file systems sync no folders (EINVAL). Then the whole file system is synced, by what is at
+  /// file systems sync no folders. Then the whole file system is synced, by what is at
   /// `path`, which may take long.
   void folder_of(const std::string& path);
 

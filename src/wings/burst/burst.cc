@@ -173,7 +173,10 @@ void BurstStage::submit(std::span<Request> requests, bool write, bool collective
 
 void BurstStage::read_together(std::span<Request> reads, const StageNeeds& needs) {
   if (needs.unserved) {
-    if (needs.staged) flush_together();
+    if (needs.staged) {
+      flush_together();
+      refuse_unsynced();
+    }
     return layout_->carry_out(reads, false, true);
   }
   agree_on_error(comm_, attempt_to([&] { read_alone(reads); }));
@@ -217,16 +220,18 @@ void BurstStage::flush(bool collective) {
 
 void BurstStage::flush_to_sync() { flush_together(true); }
 
-/// Throws, on all ranks alike, if the last sync of the file has failed. Logs that are kept for a
-/// recovery have one order of all their writes. So no flush may promise another order, and no write
-/// may pass them by.
+/// Throws, on all ranks alike, if the last sync of the file has failed. Writes of different ranks
+/// have no order in logs that are kept for a recovery. So no flush may promise one, and no write
+/// may pass the logs by.
 void BurstStage::refuse_unsynced() const {
   if (!keeps_flushed_) return;
   throw Error(
       Errc::ewrite,
       "the last sync of " + options_.dataset +
           " failed; the logs keep what was staged since the flush before it",
-      "close the file, and run forebay recover " + options_.dataset + " once its device is sound");
+      "close the file, run forebay recover " + options_.dataset +
+          " once its device is sound, and write again what other flushes had written since the "
+          "sync before");
 }
 
 // A power failure may undo what no device has stored. Entries that came back would be replayed over
@@ -276,6 +281,7 @@ void BurstStage::refuse_lost(const FlushResult& result) const {
 
 /// Collective. All that was staged is in the file, and no log of this epoch is replayed any more.
 void BurstStage::end_epoch() {
+  comm_.meet();  // no rank has failed so far
   host_.epoch_begins(epoch_ + 1);
   ++epoch_;
 }
@@ -292,7 +298,10 @@ void BurstStage::flush_together(bool to_sync) {
     agree_on_error(comm_, attempt_to([&] { refuse_lost(result); }));
     layout_->flush();
     host_.after_flush();
-    if (to_sync) keeps_flushed_ = true;
+    if (to_sync) {
+      comm_.meet();  // ranks keep their logs alike
+      keeps_flushed_ = true;
+    }
     if (!keeps_flushed_) end_epoch();
     ++together_;
     ++report_[Counter::flushes];

@@ -132,8 +132,14 @@ def main():
     preload = [os.path.abspath(library) for library in (options.preload, options.library) if library]
     if os.environ.get("LD_PRELOAD"):
         preload.insert(0, os.environ["LD_PRELOAD"])
-    peer = outcomes(programs, names, os.path.join(folder, "peer"), launch,
-                    dict(base, OMPI_MCA_io="romio321", LD_PRELOAD=":".join(preload[:-1])), options.patience)
+    of_peer = (os.path.join(folder, "peer"), launch,
+               dict(base, OMPI_MCA_io="romio321", LD_PRELOAD=":".join(preload[:-1])), options.patience)
+    peer = outcomes(programs, names, *of_peer)
+    # The peer has hung once in hundreds of runs, on a busy machine. What it does twice counts.
+    again = [name for name in names if peer.get(name, [])[-1:] == ["hangs"]]
+    if again:
+        print(f"once more with the peer, which hangs: {' '.join(again)}")
+        peer.update(outcomes(programs, again, *of_peer))
     like, alike = rules_of(options.rules) if options.rules else ({}, [])
     failures = 0
     for method in options.method or ["default="]:

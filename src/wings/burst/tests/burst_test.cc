@@ -244,8 +244,17 @@ TEST(Burst, a_failed_sync_leaves_the_logs_for_a_recovery) {
   put_grid(s, 2);
   EXPECT_ERR(NC_EWRITE, ncmpi_sync(s.ncid));
   EXPECT_ERR(NC_EWRITE, ncmpi_flush(s.ncid));
+  MPI_Offset at = 0;
+  EXPECT_OK(ncmpi_inq_varoffset(s.ncid, s.grid, &at));
   EXPECT_ERR(NC_EWRITE, ncmpi_close(s.ncid));
   EXPECT_EQ(2 * world.size, logs());
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (world.rank == 0) {  // this is what the device has lost
+    std::fstream file(world.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(at);
+    file << std::string(std::size_t{4} * Sample::rows * Sample::columns, '\1');
+    EXPECT_TRUE(file.flush());
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   int ncid = -1;
   const Info info(burst({{"recover", "auto"}}));
