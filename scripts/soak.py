@@ -57,7 +57,7 @@ class Run:
                 command[command.index(option) + 1] = value
             else:
                 command += [option, value]
-        environment = {"FOREBAY_TEST_SEED": "", **self.environment}
+        environment = {"FOREBAY_TEST_FULL": "1", "FOREBAY_TEST_SEED": "", **self.environment}
         for name in SEED_VARIABLES:
             if name in environment:
                 environment[name] = str(seeds.randrange(1, 1 << 30))

@@ -10,6 +10,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 run_ctest() {
   local tree=$root/build/$1
   shift
+  [[ -n ${FOREBAY_TEST_FULL:-} ]] || say "the short form; with FOREBAY_TEST_FULL=1 tests try all their cases"
   ctest --test-dir "$tree" --output-on-failure --no-tests=error --timeout 300 --output-junit "$tree/junit.xml" "$@"
 }
 

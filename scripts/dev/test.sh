@@ -84,7 +84,6 @@ cmd_test() {
   say "tests"
   local failed=0 short=
   (($# > 0)) || [[ -n ${FOREBAY_TEST_FULL:-} ]] || short=1
-  [[ -z $short ]] || say "the short form: FOREBAY_TEST_FULL=1 ./dev test runs all cases"
   run_ctest release ${short:+-LE more_ranks} "$@" || failed=1
   if (($# == 0)); then
     configure serial

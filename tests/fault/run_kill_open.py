@@ -70,7 +70,7 @@ class Test:
         for ranks, victim, when in [(1, 0, "before"), (1, 0, "half"), (3, 0, "before"),
                                     (3, 2, "before"), (4, 3, "before")]:
             tried = cases.try_places(functools.partial(self.dies, ranks, victim, when))
-            print(f"{ranks} ranks, rank {victim}, {when}: {tried} calls")
+            print(f"{ranks} ranks, rank {victim}, {when}: {tried}")
 
 
 def main():

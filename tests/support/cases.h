@@ -3,7 +3,7 @@
 //
 // With FOREBAY_TEST_FULL=1 in the environment (.ci/run and ./dev soak set it) it tries all of them.
 // Otherwise it tries about one in five, spread evenly, with the first and the last one among them.
-// tests/fault/killing.py has the same for Python.
+// cases.py has the same for Python.
 #pragma once
 
 #include <algorithm>
@@ -44,23 +44,27 @@ struct Tried {
 
 /// Tries place after place, from `first` on in steps of `step`, until `has_effect(place)` has been
 /// false `patience` times in a row: the program is over before it comes there. Without
-/// FOREBAY_TEST_FULL the steps are five times as long, and the last place is looked for.
+/// FOREBAY_TEST_FULL the steps are five times as long, and the last place is looked for: by halves
+/// if patience is 1, since then every place before the last one has an effect.
 template <typename Try>
 Tried try_places(long first, long step, Try&& has_effect, int patience = 1) {
   const long apart = all_cases() ? step : step * one_in;
-  const int most_quiet = all_cases() ? patience : (patience + 1) / 2;
   Tried tried;
   long last = first - step;
   int quiet = 0;
-  for (long place = first; quiet < most_quiet; place += apart, ++tried.places) {
+  for (long place = first; quiet < patience; place += apart, ++tried.places) {
     quiet = has_effect(place) ? 0 : quiet + 1;
     if (quiet == 0) last = place;
   }
-  // Where nothing comes behind a place without effect, none comes behind the first.
-  const bool looks = last >= first || patience > 1;
-  for (long place = last + apart - step; looks && place > last && place > first; place -= step) {
+  long low = std::max(last, first);  // was tried
+  long end = last < first && patience == 1 ? low : last + apart;
+  while (end - low > step) {
+    const long place = patience > 1 ? end - step : low + (end - low) / step / 2 * step;
     ++tried.places;
-    if (has_effect(place)) last = place;
+    if (has_effect(place))
+      low = last = place;
+    else
+      end = place;
   }
   tried.end = last + step;
   return tried;

@@ -29,23 +29,25 @@ def some_of(places):
 def try_places(has_effect, first=1, step=1, patience=1):
     """Tries place after place, from `first` on in steps of `step`, until has_effect(place) has been false `patience`
     times in a row: the program is over before it comes there. Without FOREBAY_TEST_FULL the steps are five times as
-    long, and the last place is looked for. Returns a text: how many of how many were tried."""
+    long, and the last place is looked for: by halves if patience is 1, since then every place before the last one has
+    an effect. Returns a text: how many were tried, and which is the last."""
     apart = step if all_cases() else step * ONE_IN
-    most_quiet = patience if all_cases() else (patience + 1) // 2
     place, last, quiet, tried = first, first - step, 0, 0
-    while quiet < most_quiet:
+    while quiet < patience:
         tried += 1
         quiet = 0 if has_effect(place) else quiet + 1
         last = last if quiet else place
         place += apart
-    # Where nothing comes behind a place without effect, none comes behind the first.
-    looks = last >= first or patience > 1
-    place = last + apart - step
-    while looks and place > max(last, first):
+    low = max(last, first)  # was tried
+    end = low if last < first and patience == 1 else last + apart
+    while end - low > step:
+        place = end - step if patience > 1 else low + (end - low) // step // 2 * step
         tried += 1
-        last = place if has_effect(place) else last
-        place -= step
-    return f"{tried} of {(last - first) // step + 1 + patience}"
+        if has_effect(place):
+            low = last = place
+        else:
+            end = place
+    return f"{tried} calls tried, {last} is the last"
 
 
 def pytest_collection_modifyitems(config, items):

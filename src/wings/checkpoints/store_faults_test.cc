@@ -142,7 +142,7 @@ class StoreFaults : public testing::Test {
 
 TEST_F(StoreFaults, cost_no_state_that_was_pushed) {
   int failures = 0;
-  for (std::uint64_t seed = 0; seed < forebay_test::few_of(std::uint64_t{12}); ++seed)
+  for (int seed = 0; seed < 12; seed = forebay_test::next_place(seed, 1, 12))
     for (const std::string call : {"pwrite", "open", "fsync", "pread"})
       for (const std::string from : {"", ":from"})
         for (int number = 1, quiet = 0; quiet < 4; ++number) {

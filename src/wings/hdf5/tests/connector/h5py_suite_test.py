@@ -30,7 +30,7 @@ def passed(python, settings):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("HDF5_", "FOREBAY_"))} | settings
     options = ["--tb=line", "-p", "no:cacheprovider", "-W", "ignore"]
     if not cases.all_cases():
-        environment["PYTHONPATH"] = SUPPORT
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [SUPPORT, environment.get("PYTHONPATH")]))
         options += ["-p", "cases"]
     done = subprocess.run(
         [python, "-B", "-m", "pytest", "--pyargs", "h5py", "-v", *options],
