@@ -1,6 +1,7 @@
-# forebay_precompile(TARGET [HEADER ...]): in builds with a sanitizer, whose objects no other build can share through the
-# compiler cache, headers that most sources include are read once for a target: the C++ library's, fmt's, and those named.
-# All other builds compile a source with what it includes itself, so one that includes too little fails there.
+# forebay_precompile(TARGET [HEADER ...]): in builds whose objects no other build can share through a compiler cache, with
+# a sanitizer or without a cache (pip install), headers that most sources include are read once for a target: the C++
+# library's, fmt's, and those named. All other builds compile a source with what it includes itself, so one that includes
+# too little fails there.
 
 include_guard(GLOBAL)
 
@@ -10,7 +11,8 @@ set(forebay_common_headers <algorithm> <array> <atomic> <cmath> <cstdint> <cstdl
 
 function(forebay_precompile target)
   # -fpch-preprocess is what ccache asks of GCC; clang's precompiled headers would need more.
-  if((FOREBAY_SANITIZE OR FOREBAY_SANITIZE_THREADS) AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  if((FOREBAY_SANITIZE OR FOREBAY_SANITIZE_THREADS OR NOT CMAKE_CXX_COMPILER_LAUNCHER) AND
+     CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     list(TRANSFORM ARGN REPLACE "(.+)" "<\\1>" OUTPUT_VARIABLE more)
     target_precompile_headers(${target} PRIVATE ${forebay_common_headers} ${more})
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
