@@ -112,7 +112,7 @@ std::optional<Error> attempt_together(const Comm& comm, F&& f) {
   return failed;
 }
 
-/// Collective. Does attempt_together() for a caller that goes on after an error of f(), on all ranks.
+/// Collective. Does attempt_together() for callers that go on after an error of f(), on all ranks.
 /// Then a later error of one rank is a new one, which the others do not know.
 template <typename F>
 std::optional<Error> attempt_and_go_on(const Comm& comm, F&& f) {
