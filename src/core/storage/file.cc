@@ -459,6 +459,15 @@ bool File::is_linked() {
   return ::fstat(descriptor(), &st) == 0 && st.st_nlink > 0;
 }
 
+namespace {
+
+Error error_of_sync(int errnum, const std::string& path) {
+  return means_lost_bytes(errnum) ? error_of_lost_bytes(errnum, path)
+                                  : system_error(errnum, Errc::ewrite, "synchronising", path);
+}
+
+}  // namespace
+
 void File::sync() {
   if (making_.valid()) wait_until_made();
   if (fd_ < 0 && !dirty_ && lost_ == 0) return;  // never written through this rank
@@ -473,14 +482,13 @@ void File::bring_to_device() {
   if (!fault("fsync") && ::fsync(fd_) == 0) return;
   const int errnum = errno;
   note_loss(errnum);
-  if (means_lost_bytes(errnum)) throw error_of_lost_bytes(errnum, path_);
-  throw system_error(errnum, Errc::ewrite, "synchronising", path_);
+  throw error_of_sync(errnum, path_);
 }
 
 // The first loss stays the one that is told.
 void File::note_loss(int errnum) {
-  int none = 0;
   if (errnum == 0 || !means_lost_bytes(errnum)) return;
+  int none = 0;
   lost_.compare_exchange_strong(none, errnum);
   if (other_) other_->note_loss(errnum);  // its sync promises the bytes that this object wrote
 }
@@ -535,10 +543,9 @@ void PathSync::check(const std::string& path) const {
 
 // Throws, now and at each later check() if bytes were lost.
 void PathSync::note(int errnum, const std::string& path) {
-  if (!means_lost_bytes(errnum)) throw system_error(errnum, Errc::ewrite, "synchronising", path);
-  const Error error = error_of_lost_bytes(errnum, path);
-  lost_.emplace(path, error);
-  throw Error(error);
+  Error error = error_of_sync(errnum, path);
+  if (means_lost_bytes(errnum)) lost_.emplace(path, error);
+  throw error;
 }
 
 }  // namespace forebay

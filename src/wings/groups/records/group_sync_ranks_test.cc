@@ -69,6 +69,16 @@ class GroupSyncRanks : public testing::Test {
     file.write_box("T", {&all, &at, &one}, &value, false);
     file.end_step();
   }
+  /// Collective. Returns a file with one step more than an earlier opening left, which had other
+  /// data files.
+  std::unique_ptr<GroupFile> with_earlier_files(const Comm& comm) const {
+    auto file = open(comm, method("subfiling=ranks;subfile_ranks=1"), false);
+    write_step(comm, *file);
+    file->close();
+    file = open(comm, method("subfiling=none"), true);
+    write_step(comm, *file);
+    return file;
+  }
   /// Collective. Syncs the file. Returns the synced paths, relative to the test's folder, on all
   /// ranks.
   std::set<std::string> sync(const Comm& comm, GroupFile& file) const {
@@ -119,11 +129,7 @@ TEST_F(GroupSyncRanks, sync_waits_for_logs_that_dropped_steps) {
 // An earlier job may have ended without a sync, with other data files.
 TEST_F(GroupSyncRanks, sync_covers_data_files_of_earlier_openings) {
   run_as_threads(ranks, [&](const Comm& comm) {
-    auto file = open(comm, method("subfiling=ranks;subfile_ranks=1"), false);
-    write_step(comm, *file);
-    file->close();
-    file = open(comm, method("subfiling=none"), true);
-    write_step(comm, *file);
+    const auto file = with_earlier_files(comm);
     const auto first = sync(comm, *file);
     for (const char* const path : {"data.0", "data.1", "md.0", "md.idx"})
       EXPECT_TRUE(first.contains(std::string("run.bp/") + path)) << path;
@@ -134,11 +140,7 @@ TEST_F(GroupSyncRanks, sync_covers_data_files_of_earlier_openings) {
 
 TEST_F(GroupSyncRanks, sync_follows_a_directory_that_was_renamed) {
   run_as_threads(ranks, [&](const Comm& comm) {
-    auto file = open(comm, method("subfiling=ranks;subfile_ranks=1"), false);
-    write_step(comm, *file);
-    file->close();
-    file = open(comm, method("subfiling=none"), true);
-    write_step(comm, *file);
+    const auto file = with_earlier_files(comm);
     if (comm.is_root()) {
       fs::rename(folder_ / "run.bp", folder_ / "moved.bp");
       fs::create_directory(folder_ / "run.bp");
