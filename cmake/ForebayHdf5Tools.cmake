@@ -1,10 +1,10 @@
-# The HDF5 of the forebay command, which reads and writes netCDF-4 files with it: a serial one, 1.10 or later.
+# The HDF5 of the forebay command, which reads netCDF-4 files and copies HDF5 files with it: a serial one, 1.10 or later.
 #
 #   FOREBAY_HDF5_TOOLS        AUTO (use it where it is), ON (it must be there), OFF
 #   FOREBAY_HDF5_TOOLS_ROOT   a prefix to use instead of the system's; the one way to a parallel HDF5
 #
-# Defines the target forebay_hdf5_tools where HDF5 was found. Its names in the cache are its own: a parallel HDF5 for
-# another part of the build stays apart.
+# Defines the target forebay_serial_hdf5 where HDF5 was found, and forebay_hdf5_tools where the wing hdf5 uses it. Its
+# names in the cache are its own: a parallel HDF5 for another part of the build stays apart.
 
 include_guard(GLOBAL)
 
@@ -25,19 +25,16 @@ if(NOT FOREBAY_HDF5_TOOLS_ROOT)
   set(hdf5_hints ${PC_HDF5_TOOLS_INCLUDE_DIRS} ${PC_HDF5_TOOLS_LIBRARY_DIRS})
   find_path(FOREBAY_HDF5_TOOLS_INCLUDE hdf5.h HINTS ${hdf5_hints} PATH_SUFFIXES hdf5/serial)
   find_library(FOREBAY_HDF5_TOOLS_LIBRARY NAMES hdf5_serial hdf5 HINTS ${hdf5_hints})
-  find_library(FOREBAY_HDF5_TOOLS_HL NAMES hdf5_serial_hl hdf5_hl HINTS ${hdf5_hints})
 else()
   find_path(FOREBAY_HDF5_TOOLS_INCLUDE hdf5.h PATHS ${FOREBAY_HDF5_TOOLS_ROOT}/include NO_DEFAULT_PATH)
   find_library(FOREBAY_HDF5_TOOLS_LIBRARY hdf5 PATHS ${FOREBAY_HDF5_TOOLS_ROOT}
                PATH_SUFFIXES lib lib64 NO_DEFAULT_PATH)
-  find_library(FOREBAY_HDF5_TOOLS_HL hdf5_hl PATHS ${FOREBAY_HDF5_TOOLS_ROOT}
-               PATH_SUFFIXES lib lib64 NO_DEFAULT_PATH)
 endif()
-mark_as_advanced(FOREBAY_HDF5_TOOLS_INCLUDE FOREBAY_HDF5_TOOLS_LIBRARY FOREBAY_HDF5_TOOLS_HL)
+mark_as_advanced(FOREBAY_HDF5_TOOLS_INCLUDE FOREBAY_HDF5_TOOLS_LIBRARY)
 
 set(hdf5_version "")
 set(hdf5_parallel FALSE)
-if(FOREBAY_HDF5_TOOLS_INCLUDE AND FOREBAY_HDF5_TOOLS_LIBRARY AND FOREBAY_HDF5_TOOLS_HL)
+if(FOREBAY_HDF5_TOOLS_INCLUDE AND FOREBAY_HDF5_TOOLS_LIBRARY)
   file(GLOB hdf5_headers ${FOREBAY_HDF5_TOOLS_INCLUDE}/H5public.h ${FOREBAY_HDF5_TOOLS_INCLUDE}/H5pubconf*.h)
   foreach(header IN LISTS hdf5_headers)
     file(STRINGS ${header} lines REGEX "define +H5_(VERS_(MAJOR|MINOR|RELEASE)|HAVE_PARALLEL) ")
@@ -71,9 +68,14 @@ if(hdf5_fault)
   return()
 endif()
 message(STATUS "HDF5 of the tools: ${hdf5_version}, ${FOREBAY_HDF5_TOOLS_LIBRARY}")
-add_library(forebay_hdf5_tools INTERFACE IMPORTED GLOBAL)  # known outside of src/core/files too
-target_include_directories(forebay_hdf5_tools INTERFACE ${FOREBAY_HDF5_TOOLS_INCLUDE})
-target_link_libraries(forebay_hdf5_tools INTERFACE ${FOREBAY_HDF5_TOOLS_HL} ${FOREBAY_HDF5_TOOLS_LIBRARY})
+add_library(forebay_serial_hdf5 INTERFACE IMPORTED GLOBAL)  # known outside of src/core/files too
+set_target_properties(forebay_serial_hdf5 PROPERTIES FOREBAY_HDF5_VERSION ${hdf5_version})
+target_include_directories(forebay_serial_hdf5 INTERFACE ${FOREBAY_HDF5_TOOLS_INCLUDE})
+target_link_libraries(forebay_serial_hdf5 INTERFACE ${FOREBAY_HDF5_TOOLS_LIBRARY})
 if(hdf5_parallel)
-  target_link_libraries(forebay_hdf5_tools INTERFACE MPI::MPI_C)
+  target_link_libraries(forebay_serial_hdf5 INTERFACE MPI::MPI_C)
+endif()
+if("hdf5" IN_LIST FOREBAY_WINGS)
+  add_library(forebay_hdf5_tools INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(forebay_hdf5_tools INTERFACE forebay_serial_hdf5)
 endif()

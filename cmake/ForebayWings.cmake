@@ -1,6 +1,6 @@
 # What is built of wings. A wing is a folder of src/wings. Its folders `api`, `files`, `commands`, `generate`, `convert`,
-# `connector` and `shared` go to the front ends, readers and tools, and `tests` to the tests; all others are part of the
-# library.
+# `connector`, `plugin`, `companion` and `shared` go to the front ends, readers and tools, and `tests` to the tests; all others are part
+# of the library.
 
 include_guard(GLOBAL)
 
@@ -38,7 +38,7 @@ function(forebay_sources_of_wing variable wing kind)
   set(folder ${PROJECT_SOURCE_DIR}/src/wings/${wing})
   if(kind STREQUAL library)
     file(GLOB all CONFIGURE_DEPENDS ${folder}/*.cc ${folder}/*/*.cc)
-    list(FILTER all EXCLUDE REGEX "/wings/[a-z0-9]+/(api|files|commands|generate|convert|connector|shared|tests)/")
+    list(FILTER all EXCLUDE REGEX "/wings/[a-z0-9]+/(api|files|commands|generate|convert|connector|plugin|companion|shared|tests)/")
   else()
     file(GLOB all CONFIGURE_DEPENDS ${folder}/${kind}/*.cc)
   endif()

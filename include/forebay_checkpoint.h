@@ -92,7 +92,8 @@ FOREBAY_EXPORT extern int forebay_checkpoint_inq_state(int store, int64_t step, 
                                                        int64_t* bytes, int64_t* raw_bytes);
 /* All states are on the device when it returns. From then on a power failure leaves each of them,
  * or what has replaced it in files, until it is dropped; a state that is dropped before the next
- * sync may be there again. To replace such a state in files, push waits for the device. */
+ * sync may be there again. To replace such a state in files, push waits for the device. Collective
+ * with redundancy=xor:N: then they survive the loss of a node with its disk, too. */
 FOREBAY_EXPORT extern int forebay_checkpoint_sync(int store);
 /* Collective over the ranks that opened. `keep` 0 deletes the files. The number is free in any
  * case. */

@@ -33,8 +33,9 @@ FOREBAY_EXPORT extern int forebay_finalize(void);
 
 /* Local; call with equal arguments on all ranks. These define groups without XML, or in addition to
  * it, in the same words. Lists have commas; NULL or "" is not given. `language` is C or Fortran.
- * `options` of a variable: "joined=0;steps=once". `hints` of a method: "subfiling=node;…"; they win
- * over all other sources. */
+ * `options` of a variable: "joined=0;steps=once". `hints` of a method: "subfiling=node;…", or
+ * "method=MPI" with a name of ADIOS 1. They hold for all methods that the XML file has for the
+ * group, and yield to what is said there. */
 FOREBAY_EXPORT extern int forebay_define_group(const char* group, const char* language);
 FOREBAY_EXPORT extern int forebay_define_var(const char* group, const char* name, const char* type,
                                              const char* dimensions, const char* global,
@@ -45,6 +46,7 @@ FOREBAY_EXPORT extern int forebay_define_method(const char* group, const char* h
 
 /* Collective, with equal arguments. `mode` "w" makes a new file and replaces an existing one. "a"
  * continues after the last step of a file, or makes a new one. "r" reads; `group` may be NULL then.
+ * With several methods in XML there are several files; "r" reads the first one (docs/groups.md).
  * `file` becomes the file's number, greater than 0. */
 FOREBAY_EXPORT extern int forebay_open(int* file, const char* group, const char* path,
                                        const char* mode, MPI_Comm comm);
@@ -82,10 +84,27 @@ FOREBAY_EXPORT extern int forebay_close(int file);
 /* Reading, from files opened with "r": BP4 directories and BP3 files of any writer, and netCDF
  * files. In netCDF files each record is a step, and variables without records are in step 0. The
  * functions are local unless they say otherwise: each rank asks for what it needs. Steps count from
- * 0 and are those that the file had when it was opened. Names may have a leading "/". Dimensions
- * are in C's order, the last one varying fastest, whatever the writer's language. NC_EINVALCOORDS:
- * the step does not have the variable. NC_ENODATA: no rank wrote the elements. (In netCDF files
- * both give fill values and no error.) NC_ENOTSUPPORT: the data needs an operator of ADIOS. */
+ * 0 and are those that the file had when it was opened, and that forebay_begin_step found. Names
+ * may have a leading "/". Dimensions are in C's order, the last one varying fastest, whatever the
+ * writer's language. NC_EINVALCOORDS: the step does not have the variable. NC_ENODATA: no rank
+ * wrote the elements. (In netCDF files both give fill values and no error.) NC_ENOTSUPPORT: the
+ * data needs an operator of ADIOS. */
+
+/* Collective. Goes to the next step of a file, from 0 on, also while another program writes it.
+ * `step` becomes its number, for the functions below; those of earlier steps still work. Behind the
+ * last step of a BP4 directory it waits for another, at most `timeout` seconds of rank 0 (0: it
+ * looks once; below 0: NC_EINVAL). `status` becomes one of:
+ *   FOREBAY_STEP_OK         the step is there, whole
+ *   FOREBAY_STEP_NOT_READY  there was none in that time, and the writer has not closed the file;
+ *                           `step` is unchanged. Call again. A writer that was killed leaves it so.
+ *   FOREBAY_STEP_END        there is none, and the writer has closed the file; `step` is unchanged.
+ *                           Other files than BP4 directories end behind the steps of their opening,
+ *                           and so do files whose writer does not say follow=enable.
+ * Either may be NULL. An error (a damaged index, say) is an error on all ranks. */
+#define FOREBAY_STEP_OK 0
+#define FOREBAY_STEP_NOT_READY 1
+#define FOREBAY_STEP_END 2
+FOREBAY_EXPORT extern int forebay_begin_step(int file, double timeout, int64_t* step, int* status);
 
 /* Names and types belong to the library and stay valid until the file is closed; types are those of
  * XML. A value that each rank has of its own (adios2's local value) counts as one dimension, over

@@ -59,6 +59,8 @@ WING_FOLDERS = {
     # Functions that a wing adds to a front end find that front end's open files.
     "api": Room(CORE + ["api/pnetcdf"], mpi=True),
     "connector": Room(CORE, mpi=True, hdf5=True),
+    "plugin": Room(BASIS, hdf5=True),
+    "companion": Room(CORE + ["files"]),
     "convert": Room(CORE + ["files", "tools"], hdf5=True),
     "shared": Room(["base", "array"], files=False, hdf5=True),
     "tests": Room(CORE + ["files", "tools"], mpi=True, hdf5=True),

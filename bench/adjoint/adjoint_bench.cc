@@ -426,6 +426,7 @@ int main(int argc, char** argv) {
                  "raw states of a rank that there is room for; the schedule goes by bytes");
   app.add_option("--codec", study.kept.codec, "of the states");
   app.add_option("--hints", study.kept.hints, "of the checkpoints");
+  app.add_flag("--sync", study.kept.syncs, "after each state, as a part of storing it");
   app.add_option("--codecs", codecs, "of errors")->delimiter('+');
   app.add_option("--budgets", budgets, "of errors")->delimiter(',');
   app.add_option("--bytes", bytes, "of a state of speed");

@@ -36,7 +36,10 @@ Field constant_field(const ShallowWater& model, int layers, int number) {
 }  // namespace
 
 KeptStates::KeptStates(const ShallowWater& model, const KeptOptions& options)
-    : whole_(options.tile_columns == 0), may_be_full_(options.room > 0), comm_(model.comm()) {
+    : whole_(options.tile_columns == 0),
+      syncs_(options.syncs),
+      may_be_full_(options.room > 0),
+      comm_(model.comm()) {
   State shape = model.zero();
   for (int n = 0; n < options.constants; ++n)
     constants_.push_back(constant_field(model, shape.h.layers, n));
@@ -95,6 +98,7 @@ void KeptStates::into(Field& field, const Piece& piece, const std::vector<double
 }
 
 bool KeptStates::store(std::int64_t step, const State& state) {
+  if (syncs_) MPI_Barrier(comm_);  // ranks that are late in the model are not late in storing
   const double begin = MPI_Wtime();
   check(forebay_checkpoint_begin(store_, step, FOREBAY_WRITE));
   const std::vector<Field*> all = fields(const_cast<State&>(state));
@@ -105,6 +109,7 @@ bool KeptStates::store(std::int64_t step, const State& state) {
                                  whole_ ? all[f]->values.data() : piece_of(*all[f], piece).data()));
   const int code = forebay_checkpoint_end(store_);
   if (!may_be_full_) check(code);
+  if (syncs_) check(forebay_checkpoint_sync(store_));
   store_seconds += MPI_Wtime() - begin;
   if (may_be_full_) {
     const int mine = code == 0 ? 1 : 0;

@@ -14,6 +14,7 @@ namespace forebay::bench {
 struct KeptOptions {
   std::string name, codec = "none", hints;
   int constants = 27;  ///< fields that do not change
+  bool syncs = false;  ///< a sync follows each state, and counts as a part of storing it
   int room = 0;        ///< raw states of a rank that there is room for; 0: as hints say
   int tile_columns = 0, tile_rows = 0;  ///< 0: all of a rank, with its neighbours' values
 };
@@ -47,7 +48,7 @@ class KeptStates {
   std::vector<Field*> fields(State& state);
 
   int store_ = 0;
-  bool whole_ = true, may_be_full_ = false;
+  bool whole_ = true, syncs_ = false, may_be_full_ = false;
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<Field> constants_;
   std::vector<std::vector<Piece>> pieces_;  ///< of each field

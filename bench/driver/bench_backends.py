@@ -1,8 +1,12 @@
 """What is measured: libraries, their settings, and what the system alone needs."""
 
 import os
+import resource
 import statistics
 import subprocess
+import time
+
+from bench_launch import Failure
 
 # Programs by backend, relative to the build tree.
 PROGRAMS = {
@@ -11,9 +15,9 @@ PROGRAMS = {
     "hdf5": "forebay-bench-hdf5",
     "codec-limit": "forebay-bench-codec-limit",
 }
-OWN = ("forebay", "forebay-async", "forebay-chunked", "forebay-patches", "forebay-decomposed", "forebay-decom-async", "forebay-decom-codec",
-       "forebay-decom-api")
-PEERS = ("pnetcdf", "pnetcdf-hints", "pnetcdf-blob", "hdf5", "hdf5-multi")
+OWN = ("forebay", "forebay-async", "forebay-chunked", "forebay-netcdf4", "forebay-patches", "forebay-decomposed",
+       "forebay-decom-async", "forebay-decom-codec", "forebay-decom-api")
+PEERS = ("pnetcdf", "pnetcdf-hints", "pnetcdf-blob", "pnetcdf-nccopy", "hdf5", "hdf5-multi")
 SYSTEM = ("append", "limit", "log-limit", "exchange-limit")
 LIMITS = SYSTEM + ("floor", "floor-pass", "codec-limit")
 ALL = PEERS + OWN + LIMITS
@@ -69,6 +73,10 @@ class Backend:
         self.fault = None
         self.dropped = False
 
+    def finish(self, path, records):  # pylint: disable=unused-argument
+        """Does what belongs to the backend after its program, whose file is at `path`, and returns the records."""
+        return records
+
     def add(self, records):
         for record in records:
             mine = self.records.setdefault(record["operation"], record)
@@ -103,6 +111,36 @@ class CodecLimit(Backend):
         super().add(records)
 
 
+class ThenNccopy(Backend):
+    """A canonical file, of which netCDF-C's command nccopy makes a compressed netCDF-4 file afterwards. Writes only."""
+
+    def __init__(self, label, program, module, codec):
+        super().__init__(label, program, module, arguments=["--keep"])
+        stages = codec.split(",")
+        level = [stage.partition(":")[2] or "6" for stage in stages if stage.startswith("deflate")]
+        self.options = (["-d" + level[0]] if level else ["-k", "nc4"]) + (["-s"] if "shuffle" in stages else [])
+        self.codec = codec
+
+    def finish(self, path, records):
+        """Adds to the record of the write what nccopy takes, and returns it alone."""
+        written = [record for record in records if record["operation"] == "write"]
+        copy = path + ".copy.nc"
+        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        done = subprocess.run(["nccopy", *self.options, path, copy], capture_output=True, text=True, check=False)
+        took, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode != 0:
+            raise Failure(f"nccopy: {done.stderr.strip()}")
+        for record in written:
+            record["phases"]["nccopy"] = [took]
+            record["seconds"] = [seconds + took for seconds in record["seconds"]]
+            processor = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+            record["processor_seconds"] = [seconds + processor for seconds in record["processor_seconds"]]
+            record["file_bytes"] = os.path.getsize(copy)
+        for left in (path, copy):
+            os.unlink(left)
+        return written
+
+
 def own_hints(hints):
     """Forebay's settings, after those that the caller's environment has."""
     return {"FOREBAY_HINTS": ";".join(filter(None, [os.environ.get("FOREBAY_HINTS"), hints]))}
@@ -128,6 +166,10 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
                                         {"PNETCDF_HINTS": hints.format(ranks=ranks)}))
     if peer and job["arguments"][0] == "e3sm" and "pnetcdf-blob" in wanted:
         with_modules("pnetcdf-blob", peer, ["--blobs"])
+    if peer and "pnetcdf-nccopy" in wanted:
+        for module in modules:
+            label = f"pnetcdf-nccopy/{module}" if module else "pnetcdf-nccopy"
+            backends.append(ThenNccopy(label, peer, module, job["codec"]))
     if hdf5 and job["arrays"] and "hdf5" in wanted:
         with_modules("hdf5", hdf5, as_hdf5)
     if hdf5 and job["arrays"] and "hdf5-multi" in wanted:
@@ -136,12 +178,14 @@ def make_backends(wanted, programs, job, ranks, modules, cores):
         backends.append(Backend("forebay", own))
     if own and "forebay-async" in wanted:
         backends.append(Backend("forebay-async", own, None, own_hints("stage=async")))
-    if own and "forebay-chunked" in wanted:
+    for label, container in (("forebay-chunked", ""), ("forebay-netcdf4", "container=netcdf4;")):
+        if not own or label not in wanted:
+            continue
         # Of a field the bytes of a chunk are told, and the shape is the library's, as a program's is that tells none.
         field = job.get("chunk_bytes")
         arguments = ["--chunked"] if job["arrays"] and not field else []
-        hints = own_hints(f"layout=chunked;codec={job['codec']}" + (f";chunk_bytes={field}" if field else ""))
-        backends.append(Backend("forebay-chunked", own, None, hints, arguments))
+        hints = f"{container}layout=chunked;codec={job['codec']}" + (f";chunk_bytes={field}" if field else "")
+        backends.append(Backend(label, own, None, own_hints(hints), arguments))
     if own and "forebay-patches" in wanted:
         backends.append(Backend("forebay-patches", own, None, own_hints(f"layout=patches;codec={job['codec']}")))
     if own and "forebay-decomposed" in wanted:

@@ -19,6 +19,7 @@ BACKENDS = {
     "bundle-later-async": ("forebay-bench-bundles", "bundle", "bundle_create=later;bundle_async=enable", None),
     "bundle-balanced": ("forebay-bench-bundles", "bundle", "bundle_scheme=balanced", None),
     "bundle-bps": ("forebay-bench-bundles", "bundle", "bundle_scheme=bps", None),
+    "bundle-ips": ("forebay-bench-bundles", "bundle", "bundle_scheme=ips", None),
     "files": ("forebay-bench-bundles", "files", "", None),
     "masters": ("forebay-bench-bundles", "masters", "", None),
     "split": ("forebay-bench-bundles", "split", "", None),
@@ -106,7 +107,8 @@ def run_workloads(launcher, options, keep):
             raise Failure(f"no backend is called {name}; there are {', '.join(BACKENDS)}")
     for workload in options.names:
         for count in ranks:
-            for store in (SlowStore(options, options.build), None):
+            slow = SlowStore(options, options.build)
+            for store in (slow,) if options.where == "slow" else (slow, None):
                 run = Run(launcher, options, workload, count, options.dir or options.memory_dir, store)
                 run.go(names)
                 print(run.table(), flush=True)

@@ -30,8 +30,7 @@ class Comparison:
         self.backends = make_backends(job["backends"], programs, job, ranks, modules, cores)
 
     def arguments(self, backend):
-        common = ["--dir", backend.directory or self.directory, "--file", f"forebay-bench-{os.getpid()}.nc",
-                  "--op", self.options.op]
+        common = ["--dir", backend.directory or self.directory, "--file", self.file_name(), "--op", self.options.op]
         if self.options.no_verify:
             common.append("--no-verify")
         if backend.label in SYSTEM:
@@ -39,8 +38,13 @@ class Comparison:
         return self.job["arguments"] + backend.arguments + common
 
     def launch(self, backend, environment=None):
-        return self.launcher.run(backend.program, self.arguments(backend), backend.ranks or self.ranks, backend.module,
-                                 {**backend.environment, **(environment or {})})
+        records = self.launcher.run(backend.program, self.arguments(backend), backend.ranks or self.ranks, backend.module,
+                                    {**backend.environment, **(environment or {})})
+        return backend.finish(os.path.join(backend.directory or self.directory, self.file_name()), records)
+
+    @staticmethod
+    def file_name():
+        return f"forebay-bench-{os.getpid()}.nc"
 
     def bytes(self):
         for backend in self.libraries():
@@ -80,7 +84,7 @@ class Comparison:
 
     def remove_leftovers(self):
         # A program that was stopped could not remove its file.
-        name = f"forebay-bench-{os.getpid()}.nc"
+        name = self.file_name()
         for left in glob.glob(os.path.join(glob.escape(self.directory), name + "*")):
             if os.path.isdir(left):
                 shutil.rmtree(left, ignore_errors=True)
@@ -130,7 +134,7 @@ class Comparison:
                 self.launch(own, {"FOREBAY_REPORT": "json:" + out.name})
                 reports = [json.loads(line) for line in out.read().decode().splitlines() if line.strip()]
             for report in reports:
-                if os.path.basename(report["path"]) != f"forebay-bench-{os.getpid()}.nc":
+                if os.path.basename(report["path"]) != self.file_name():
                     continue
                 steps = sorted(report["steps"].items(), key=lambda item: -item[1]["max"])
                 shown = ", ".join(f"{name} {step['max'] * 1e3:.1f}" for name, step in steps if step["max"] > 5e-5)
@@ -181,7 +185,7 @@ class Comparison:
                 if limit.family in LIMITS and limit.median(operation):
                     parts.append(f"{own.label} / {limit.label} = {mine / limit.median(operation):.2f}")
             parts += self.against(own, "forebay", operation)
-            if own.family == "forebay-patches":
+            if own.family in ("forebay-patches", "forebay-netcdf4"):
                 parts += self.against(own, "forebay-chunked", operation)
             if parts:
                 lines.append(";  ".join(parts))

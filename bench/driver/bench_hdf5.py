@@ -13,7 +13,7 @@ from bench_compare import MIB, SLOW_MODULE, Comparison
 SUITES = ("hdf5",)
 CONNECTOR = "forebay under_vol=0;under_info={}"
 LOG, LOG_MULTI = "hdf5-log", "hdf5-log-multi"
-COMPACT = "hdf5-log-compact"  # compact=close: an ordinary file when it is closed
+COMPACT = "hdf5-log-compact"  # compact=close: an ordinary file, which ranks write together
 OWN = (LOG, LOG_MULTI, COMPACT)
 BACKENDS = ("pnetcdf", "hdf5", "hdf5-multi", LOG, LOG_MULTI, COMPACT, "append")
 DEFAULT = f"pnetcdf,hdf5,{LOG},{COMPACT},append"

@@ -5,7 +5,8 @@ Backends of the suite "staging", each from creating the file to the end of close
     forebay-auto           as it comes: small writes wait in memory once the store was found to be slow
     forebay-direct         stage=direct: blocking collective writes to the slow store
     forebay-burst          stage=burst: a log on the fast device, flushed in two-level order
-    forebay-burst-replay   the same log, replayed write by write
+    forebay-burst-node     the same with one log for each node (nc_burst_buf_shared_logs)
+    forebay-burst-replay   the log of forebay-burst, replayed write by write
     forebay-burst-flatten  the same log; the flush flattens all requests and sorts them
     forebay-stage-out      the file written on the fast device, then copied by all ranks in blocks of 8 MiB
     pnetcdf/MODULE         the peer, direct
@@ -29,8 +30,8 @@ from bench_slow_store import SlowStore
 
 SUITES = ("staging", "log-cost")
 WORKLOADS = ("ior-strided", "ior-contiguous", "btio", "flash-io")
-BACKENDS = ("forebay-auto", "forebay-direct", "forebay-burst", "forebay-burst-replay", "forebay-burst-flatten",
-            "forebay-stage-out", "pnetcdf", "pnetcdf-burst", "log-limit")
+BACKENDS = ("forebay-auto", "forebay-direct", "forebay-burst", "forebay-burst-node", "forebay-burst-replay",
+            "forebay-burst-flatten", "forebay-stage-out", "pnetcdf", "pnetcdf-burst", "log-limit")
 TRANSFERS = {"staging": {"ior-strided": "4KiB,16KiB,64KiB", "ior-contiguous": "64KiB,1MiB"},
              "log-cost": {"ior-strided": "4KiB,16KiB,64KiB,256KiB,1MiB",
                           "ior-contiguous": "4KiB,16KiB,64KiB,256KiB,1MiB"}}
@@ -69,6 +70,7 @@ def make_backends(wanted, programs, modules, fast):
     burst = f"stage=burst;nc_burst_buf_dirname={fast}"
     own, peer = programs["forebay"], programs["pnetcdf"]
     hints = {"forebay-auto": "stage=auto", "forebay-direct": "stage=direct", "forebay-burst": burst,
+             "forebay-burst-node": burst + ";nc_burst_buf_shared_logs=enable",
              "forebay-burst-replay": burst + ";burst_order=replay",
              "forebay-burst-flatten": burst + ";burst_order=flatten", "forebay-stage-out": "stage=direct"}
     backends = []

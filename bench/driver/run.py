@@ -6,6 +6,7 @@
     run.py strided --ranks 4 --where memory --rounds 9 -- --piece 1KiB
     run.py checkerboard2d flash pandana     compressed arrays: Forebay's chunks, HDF5's, and the least that codecs need
     run.py e3sm --case F,G --backends forebay,forebay-chunked
+    run.py e3sm --case F,G --codec shuffle,deflate:1 --backends forebay-netcdf4,forebay-chunked,pnetcdf-nccopy
     run.py density wmag --fields DIR --ranks 4,16    fields in patches, HDF5's and own chunks, within a thousandth of the range
     run.py geos manyfiles --ranks 4,16              several files a step, written together, and one after another
     run.py --suite staging --ranks 4,16 --fast /dev/shm --slow DIR      a log on a fast device before a slow store
@@ -20,7 +21,8 @@ the machine does meets all of them alike; the figures are medians over the round
     forebay           this library as the environment says; by default, canonical files
     forebay-async     the same with stage=async
     forebay-chunked   this library, layout chunked, with --codec (deflate:6; e3sm: shuffle,zstd:1)
-    forebay-patches   the same, layout patches
+    forebay-netcdf4   the same in a netCDF-4 file
+    forebay-patches   as forebay-chunked, layout patches
     forebay-decomposed
                       this library, layout decomposed: slabs in a data file a node
     forebay-decom-async
@@ -35,6 +37,8 @@ the machine does meets all of them alike; the figures are medians over the round
     pnetcdf-blob/MODULE
                       the peer, e3sm only: a file a node, in which each rank's values of a variable and record are one
                       contiguous piece (iput_vara), and maps are not told
+    pnetcdf-nccopy/MODULE
+                      the peer, and then `nccopy -dLEVEL -s` of its file by one process, as --codec says; writes only
     hdf5/MODULE       parallel HDF5: the same data, chunks and codec, one collective call a variable
     hdf5-multi/MODULE the same, with one call for all variables
     append            each rank pwrites one contiguous block, the same bytes in all
@@ -51,6 +55,7 @@ cubes, forebay-patches, too (hdf5 by H5Z-ZFP in $HDF5_PLUGIN_PATH, the limit tha
 forebay, pnetcdf, pnetcdf-hints, append and limit.
 The suites have backends of their own (bench_staging.py); names of workloads choose among theirs.
 `./dev bench patches` fetches the fields and the plug-in, and runs density and wmag.
+`./dev bench papers` measures what the papers measured (docs/papers.md).
 `./dev bench adjoint | patches-python | groups | capture-sizes FILE --grid PxPyPz | extrapolated SIZES` are
 programs of their own, each with options of its own.
 "memory +MiB" is the largest growth of a rank's resident memory while it was timed: what a library takes beyond the
@@ -98,7 +103,7 @@ def parse_arguments(argv):
     add("names", nargs="*", metavar="NAME", help="one or more of " + ", ".join(NAMES) + " (default: a short list)")
     add("--case", default="F", help="cases of e3sm, with commas: F,G,I (default: %(default)s)")
     add("--field", choices=("noise", "smooth", "sphere"),
-        help="e3sm: values (default: smooth if forebay-chunked is measured, else noise)")
+        help="e3sm: values (default: smooth if forebay-chunked or -netcdf4 is measured, else noise)")
     add("--random", default="100,50,10",
         help="checkerboard2d: per cent of random bits, with commas (default: %(default)s)")
     add("--real", metavar="FILE:VARIABLE",
@@ -106,12 +111,13 @@ def parse_arguments(argv):
     add("--total", help="checkerboard2d, flash, pandana: bytes of all variables, for example 64MiB")
     add("--fields", metavar="DIR", help="density, wmag: folder of their files")
     add("--edge", type=int, default=256, help="density, wmag: of the cube (default: %(default)s)")
-    add("--codec", help="of forebay-chunked, hdf5 and codec-limit (default: deflate:6; e3sm: shuffle,zstd:1); density and "
+    add("--codec", help="of forebay-chunked, forebay-netcdf4, hdf5 and codec-limit (default: deflate:6; e3sm: shuffle,zstd:1); density and "
         "wmag have zfp, of their bound")
     add("--op", default="both", choices=("write", "read", "both"))
     add("--ranks", help="with commas (default: 2,4,16; for the short list: 2,4)")
     add("--where", default="disk,memory",
-        help="disk, memory, slow (--slow, made slow as in the suites), with commas (default: %(default)s)")
+        help="disk, memory, slow (--slow, made slow as in the suites), with commas (default: %(default)s); several "
+             "files a step: slow, or the slow store and memory")
     add("--disk-dir", help="a directory on a disk (default: bench-tmp beside the build)")
     add("--memory-dir", default="/dev/shm", help="a directory in memory (default: %(default)s)")
     add("--rounds", type=int, default=5, help="samples of each (default: %(default)s)")
@@ -224,7 +230,7 @@ def field_job(name, options):
 
 def e3sm_jobs(options, backends):
     data = find_data(options.data)
-    field = options.field or ("smooth" if "forebay-chunked" in backends else "noise")
+    field = options.field or ("smooth" if {"forebay-chunked", "forebay-netcdf4"} & set(backends) else "noise")
     jobs = []
     for case in options.case.split(","):
         title, arguments = f"e3sm {case}", ["e3sm", "--case", case]
@@ -263,7 +269,7 @@ def make_jobs(options):
             named = [(name, [name])]
         codec = options.codec or DEFAULT_CODEC.get(name, DEFAULT_ARRAY_CODEC)
         for title, arguments in named:
-            if "forebay-chunked" in backends or arrays:
+            if {"forebay-chunked", "forebay-netcdf4"} & set(backends) or arrays:
                 title += f" {codec}"
             jobs.append({"title": " ".join([title] + options.extra), "arguments": arguments + options.extra,
                          "bytes_matter": name != "metadata", "arrays": arrays, "backends": backends, "codec": codec})

@@ -18,6 +18,7 @@ from ._types import decode_attribute, dtype_of
 from ._wings import need
 
 GLOBAL = -1  # the owner of a file's own attributes
+_FORMATS = {1: "CDF-1", 2: "CDF-2", 3: "netCDF-4", 4: "netCDF-4", 5: "CDF-5"}  # by the library's number
 _LARGE = 1 << 16  # bytes from which an array is worth more than one thread
 
 
@@ -433,7 +434,7 @@ class Dataset(Mapping):
         self._attribute_cache: dict[int, Mapping[str, Any]] = {}
         version, self._numrecs, dims, variables, *inner = handle.describe()
         #: "CDF-1", "CDF-2" or "CDF-5"; "netCDF-4" or "HDF5".
-        self.format: str = f"CDF-{version}" if isinstance(version, int) else version
+        self.format: str = version if isinstance(version, str) else _FORMATS[version]
         self._groups: dict[str, Dataset] = {}
         self._left_out: dict[str, str] = {}
         if inner:

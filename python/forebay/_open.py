@@ -75,8 +75,7 @@ def reader_for(path: str) -> Any:
     return _forebay.Reader(name)
 
 
-# HDF5's, and that of a log file which is not yet the ordinary one that it is to be (docs/formats.md).
-_SIGNATURES = (b"\x89HDF\r\n\x1a\n", b"\x89FBC\r\n\x1a\n")
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _LOG_MARK = b"_forebay_file\0"  # an attribute of the first group of a log (docs/formats.md)
 
 
@@ -145,10 +144,10 @@ def _begin_of_hdf5(path: bytes, size: int) -> bytes | None:
     try:
         at, begin = 0, os.pread(file, 8, 0)
         # A classic file may hold an HDF5 file as its data.
-        while len(begin) == 8 and begin not in _SIGNATURES and not (at == 0 and begin[:3] == b"CDF"):
+        while len(begin) == 8 and begin != _SIGNATURE and not (at == 0 and begin[:3] == b"CDF"):
             at = max(512, 2 * at)
             begin = os.pread(file, 8, at)
-        return os.pread(file, size, at) if begin in _SIGNATURES else None
+        return os.pread(file, size, at) if begin == _SIGNATURE else None
     except OSError:  # a folder, a pipe
         return None
     finally:

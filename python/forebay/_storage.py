@@ -14,9 +14,12 @@ _FLAGS = ("zlib", "zstd", "szip", "bzip2", "blosc")  # netCDF4's, each the name 
 _CODECS = {"zlib": "deflate", "gzip": "deflate", "zstd": "zstd"}
 _KEYS = {
     "chunks", "codec", "chunksizes", "contiguous", "complevel", "compression", "compression_opts", "shuffle",
-    "fletcher32", "endian", "least_significant_digit", *_FLAGS,
+    "fletcher32", "endian", "least_significant_digit", "significant_digits", "quantize_mode", *_FLAGS,
 }  # fmt: skip
-_REFUSED = {"significant_digits", "quantize_mode", "szip_coding", "szip_pixels_per_block", "blosc_shuffle"}
+_REFUSED = {"szip_coding", "szip_pixels_per_block", "blosc_shuffle"}
+# netCDF4's quantize_mode as codecs; the first is its default.
+_QUANTISERS = {"BitGroom": "bitgroom:digits", "GranularBitRound": "granularbr:digits", "BitRound": "bitround:bits"}
+_NETCDF4_STAGES = {"none", "shuffle", "deflate", "zstd", "fletcher32", "bitgroom", "granularbr", "bitround"}
 
 
 class Storage:
@@ -24,18 +27,29 @@ class Storage:
 
     `encoding` is what CF's coders left of it. `shape` is that in the file, where strings of characters have a dimension
     more than their `own` ones. `given`: the encoding is what the caller of to_netcdf() said, not what the variable
-    brought along from a file; what is wrong in it, or impossible, is a ValueError then, and else left out.
+    brought along from a file; what is wrong in it, or impossible, is a ValueError then, and else left out. `netcdf4`:
+    the file is netCDF-4.
     """
 
-    def __init__(self, name: str, encoding: Mapping[str, Any], shape: tuple[int, ...], own: int, given: bool):
-        self._name, self._shape, self._own, self._given = name, shape, own, given
+    def __init__(
+        self,
+        name: str,
+        encoding: Mapping[str, Any],
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        own: int,
+        given: bool,
+        netcdf4: bool,
+    ):
+        self._name, self._shape, self._dtype, self._own = name, shape, dtype, own
+        self._given, self._netcdf4 = given, netcdf4
         self._keys = {key: value for key, value in encoding.items() if key not in _NOTES and value is not None}
         if given:
             self._check_names()
         self.contiguous: bool = given and bool(self._keys.get("contiguous", False))
         self.least_significant_digit: int | None = self._keys.get("least_significant_digit") if given else None
         #: As create_variable() takes them. Scalars have neither, as netCDF4 has it.
-        self.codec: str | None = self._codec() if shape else None
+        self.codec: str | None = self._quantising(self._checked(self._codec())) if shape else None
         self.chunks: Any = self._chunks(encoding.get("original_shape")) if shape else None
         if given and self.contiguous and (self.codec or self.chunks):
             raise ValueError(f"encoding of {name!r}: contiguous=True, and chunks or a codec, cannot both be")
@@ -51,9 +65,10 @@ class Storage:
                 close = difflib.get_close_matches(key, _KEYS, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else "accepted are: " + ", ".join(sorted(_KEYS))
                 raise ValueError(f"unexpected encoding {key!r} of {self._name!r} ({hint})")
-        if self._keys.get("endian", "native") not in ("native", "big"):
+        has = ("netCDF-4 files", "little") if self._netcdf4 else ("classic files", "big")
+        if self._keys.get("endian", "native") not in ("native", has[1]):
             raise ValueError(
-                f"encoding of {self._name!r}: values of classic files are big-endian, whatever endian says"
+                f"encoding of {self._name!r}: values of {has[0]} are {has[1]}-endian, whatever endian says"
             )
 
     def _codec(self) -> str | None:
@@ -64,11 +79,40 @@ class Storage:
         if keys.get("codec") is not None:
             if self._given and asked:
                 raise ValueError(f"encoding of {self._name!r}: codec and {asked[0]} cannot both be")
-            return keys["codec"]
+            stages = {stage.partition(":")[0] for stage in keys["codec"].split(",")}
+            return keys["codec"] if self._given or not self._netcdf4 or stages <= _NETCDF4_STAGES else None
         if asked:
             return self._netcdf4_codec(asked[-1])
-        # Chunks have checksums, whatever their codec.
-        return "none" if self._given and keys.get("fletcher32") else None
+        return None
+
+    def _checked(self, codec: str | None) -> str | None:
+        """The codec with a checksum, where one is asked for. Chunks of classic files have one, whatever their codec."""
+        if not self._keys.get("fletcher32"):
+            return codec
+        if not self._netcdf4:
+            return "none" if codec is None and self._given else codec
+        if codec in (None, "none"):
+            return "fletcher32"
+        return codec if "fletcher32" in codec.split(",") else codec + ",fletcher32"
+
+    def _quantising(self, codec: str | None) -> str | None:
+        """The codec behind one that quantises, where significant_digits ask for that. What comes from a file that was
+        quantised stays as it is."""
+        number = self._keys.get("significant_digits")
+        if not self._given or not number:
+            return codec
+        mode = self._keys.get("quantize_mode", "BitGroom")
+        if mode not in _QUANTISERS:
+            raise ValueError(
+                f"encoding of {self._name!r}: quantize_mode {mode!r} is not known (accepted are "
+                f"{', '.join(_QUANTISERS)})"
+            )
+        if self._dtype.kind != "f":
+            raise ValueError(
+                f"encoding of {self._name!r}: significant_digits are for floating-point values, not for {self._dtype}"
+            )
+        stage = f"{_QUANTISERS[mode]}={number}"
+        return stage if codec in (None, "none") else f"{stage},{codec}"
 
     def _netcdf4_codec(self, compression: str) -> str | None:
         if compression not in _CODECS:
@@ -95,9 +139,10 @@ class Storage:
             chunks, original = (*chunks, self._shape[-1]), None
         if self._given:
             return chunks
-        # Of a file that was read chunks alone are how its format has records: here they would hide the variable from
-        # other readers.
-        if len(chunks) != len(self._shape) or (self.codec is None and original is not None):
+        # Of a file that was read chunks alone are how its format has records: in a classic file they would hide the
+        # variable from other readers.
+        hidden = self.codec is None and original is not None and not self._netcdf4
+        if len(chunks) != len(self._shape) or hidden:
             return None
         return chunks if original is None or tuple(original) == self._shape else None
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _forebay
 from ._beside import beside
+from ._open import absolute
 from ._storage import Storage
 from ._types import encode_attribute
-from ._writing import WritableDataset, create, method_keys
+from ._writing import WritableDataset, create, is_netcdf4_format, method_keys
 
 if TYPE_CHECKING:
     import xarray
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _PIECE = 64 << 20  # bytes that are loaded and written at once
 _TIMES = {"days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"}
 # Integers that CDF-1 and CDF-2 have no type for, as one that holds them: all of them, or those that fit.
+_WIDE = ("CDF-5", "NETCDF4")  # formats that have types for all of them
 _NARROWED = {"u1": "i2", "u2": "i4", "u4": "i4", "i8": "i4", "u8": "i4"}
 
 
@@ -41,9 +44,10 @@ def to_netcdf(
     encoded as in the file that it was read from, its codec and chunks among it, unless `method` says layout or codec.
     Variables of dask are computed and written chunk by chunk, others in parts of 64 MiB.
 
-    `format` is by default the oldest one that holds the types and sizes. In CDF-1 and CDF-2 integers of 64 bits, and
-    unsigned ones, become int32 where all values fit, and are an OverflowError else. A file has one unlimited dimension,
-    and no other of length 0: of several that are unlimited in the file that was read the first stays so.
+    `format` is by default the oldest one that holds the types and sizes, or NETCDF4 where the method says
+    container=netcdf4. In CDF-1, CDF-2 and NETCDF4_CLASSIC integers of 64 bits, and unsigned ones, become int32 where
+    all values fit, and are an OverflowError else. A file has one unlimited dimension, and no other of length 0: of
+    several that are unlimited in the file that was read the first stays so.
 
     A file that is at `path` is replaced when the new one is complete, and stays what it is where writing fails.
     """
@@ -52,13 +56,17 @@ def to_netcdf(
     for name in encoding:
         dataset[name]  # KeyError for a name that is not there
     keys = method_keys(method)
-    variables, attributes, storages = _encoded(dataset, encoding, keep=not keys.keys() & {"layout", "codec"})
+    if is_netcdf4_format(format):
+        keys.setdefault("container", "netcdf4")
+    netcdf4 = _forebay.container_of(os.fsencode(absolute(path)), keys) == "netcdf4"
+    keep = not keys.keys() & {"layout", "codec"}
+    variables, attributes, storages = _encoded(dataset, encoding, keep, netcdf4)
     unlimited = _unlimited(dataset, variables, unlimited_dims)
-    version = format or _format_for(variables, attributes)
-    if version != "CDF-5":
+    version = format or ("NETCDF4" if netcdf4 else _format_for(variables, attributes))
+    if version not in _WIDE:
         variables = {name: _without_int64_nat(variable) for name, variable in variables.items()}
     with beside(path) as made, create(made, keys, format=version, _rules_of=path) as out:
-        _define(out, variables, attributes, unlimited, storages)
+        _define(out, version, variables, attributes, unlimited, storages)
         _write(out, variables, storages)
         for name in variables:
             if storages[name].contiguous and out._handle.variable(out[name]._number)[4] is not None:
@@ -84,9 +92,9 @@ def _as_dataset(given: xarray.Dataset | xarray.DataArray) -> xarray.Dataset:
 
 
 def _encoded(
-    dataset: xarray.Dataset, encoding: Mapping[Hashable, Mapping[str, Any]], keep: bool
+    dataset: xarray.Dataset, encoding: Mapping[Hashable, Mapping[str, Any]], keep: bool, netcdf4: bool
 ) -> tuple[dict[str, Any], dict, dict[str, Storage]]:
-    """Variables and attributes as a classic file can hold them, and how each variable is stored. `keep`: what a
+    """Variables and attributes as the classic model can hold them, and how each variable is stored. `keep`: what a
     variable brought along of that counts."""
     from xarray import conventions
     from xarray.coding.strings import CharacterArrayCoder, EncodedStringCoder
@@ -111,7 +119,9 @@ def _encoded(
             variable = coder.encode(variable, name=name)
         (ndim, dtype), given = own[key], key in encoding
         stays = given or (keep and _same_type(dtype, variable.dtype))
-        storages[name] = Storage(name, variable.encoding if stays else {}, variable.shape, ndim, given)
+        storages[name] = Storage(
+            name, variable.encoding if stays else {}, variable.shape, variable.dtype, ndim, given, netcdf4
+        )
         encoded[name] = variable
     return encoded, attributes, storages
 
@@ -146,7 +156,7 @@ def _unlimited(dataset: xarray.Dataset, variables: Mapping[str, Any], asked: str
             f"dimensions ({', '.join(sizes)})"
         )
     if len(wanted) > 1:
-        raise ValueError(f"unlimited_dims: a classic file has one unlimited dimension, not {len(wanted)}")
+        raise ValueError(f"unlimited_dims: a file has one unlimited dimension, not {len(wanted)}")
     empty = [name for name, size in sizes.items() if size == 0]
     if asked is None:
         before = _listed(dataset.encoding.get("unlimited_dims"))
@@ -160,7 +170,7 @@ def _unlimited(dataset: xarray.Dataset, variables: Mapping[str, Any], asked: str
     wanted = wanted or set([name for name in empty if first[name]][:1])
     if refused := [name for name in empty if name not in wanted]:
         raise ValueError(
-            f"dimension {refused[0]!r} has length 0, which in a classic file the unlimited dimension alone can have: "
+            f"dimension {refused[0]!r} has length 0, which in a file the unlimited dimension alone can have: "
             "one, and the first of its variables. Drop what is empty, or transpose it"
         )
     return next(iter(wanted), None)
@@ -210,6 +220,7 @@ def _without_int64_nat(variable: Any) -> Any:
 
 def _define(
     out: WritableDataset,
+    version: str,
     variables: Mapping[str, Any],
     attributes: Mapping,
     unlimited: str | None,
@@ -223,15 +234,15 @@ def _define(
     for name, variable in variables.items():
         storage, own = storages[name], dict(variable.attrs)
         dtype, fill = variable.dtype, own.pop("_FillValue", None)
-        if out.format != "CDF-5" and dtype.str[1:] in _NARROWED:
+        if version not in _WIDE and dtype.str[1:] in _NARROWED:
             dtype = np.dtype(_NARROWED[dtype.str[1:]])
         if storage.least_significant_digit is not None:
             own["least_significant_digit"] = storage.least_significant_digit
         made = out.create_variable(
             name, dtype, variable.dims, fill_value=fill, chunks=storage.chunks, codec=storage.codec
         )
-        _put_attributes(made.attributes, own, out.format, f"variable {name!r}: ")
-    _put_attributes(out.attributes, attributes, out.format, "")
+        _put_attributes(made.attributes, own, version, f"variable {name!r}: ")
+    _put_attributes(out.attributes, attributes, version, "")
 
 
 def _put_attributes(into: Any, attributes: Mapping, format: str, where: str) -> None:
@@ -239,7 +250,7 @@ def _put_attributes(into: Any, attributes: Mapping, format: str, where: str) -> 
         if not isinstance(key, str):
             raise TypeError(f"{where}an attribute is called {key!r}: names in a file are text")
         try:
-            if format != "CDF-5" and not _is_classic(np.asarray(value).dtype):
+            if format not in _WIDE and not _is_classic(np.asarray(value).dtype):
                 narrow = _narrowed(value)
                 if narrow is None:
                     raise OverflowError(

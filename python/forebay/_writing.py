@@ -22,7 +22,7 @@ from ._indexing import Selection, select
 from ._open import absolute
 from ._types import CHAR, DTYPES, encode_attribute, type_number
 
-_VERSIONS = {"CDF-1": 1, "CDF-2": 2, "CDF-5": 5}
+_VERSIONS = {"CDF-1": 1, "CDF-2": 2, "CDF-5": 5, "NETCDF4": 3, "NETCDF4_CLASSIC": 4}
 _unclosed: weakref.WeakSet[WritableDataset] = weakref.WeakSet()
 _numbers = itertools.count()
 
@@ -51,6 +51,10 @@ def method_keys(method: str | Mapping[str, Any] | None) -> dict[str, str]:
                 raise ValueError(f"method {method!r}: {pair[0]!r} has no value; write key=value;key=value")
         return {key.strip(): value.strip() for key, value in pairs}
     return {str(key): _hint(value) for key, value in method.items()}
+
+
+def is_netcdf4_format(format: str | None) -> bool:
+    return format is not None and format.startswith("NETCDF4")
 
 
 def _hint(value: Any) -> str:
@@ -97,8 +101,9 @@ def create(
     ("layout=chunked;codec=shuffle,zstd:3"), or a dict (layout="chunked", codec="shuffle,zstd:3"). What the
     environment says (FOREBAY_HINTS, before that FOREBAY_CONFIG) beats what is said here, and in chunks= and codec=.
 
-    `format` is "CDF-1", "CDF-2" or "CDF-5"; all types and sizes are possible in CDF-5 only, older programs read the
-    others.
+    `format` is "CDF-1", "CDF-2" or "CDF-5", the default; all types and sizes are possible in CDF-5 only, older programs
+    read the others. "NETCDF4" and "NETCDF4_CLASSIC" are what the method says by container=netcdf4: the file is HDF5,
+    and "NETCDF4" has all types.
 
     `comm`, an mpi4py communicator, writes with all its ranks (needs a build with MPI). Then create(), close(),
     definitions and assignments are collective: every rank makes them, in the same order; a rank without data assigns
@@ -109,6 +114,8 @@ def create(
     name = absolute(path)
     rules_of = os.fsencode(absolute(_rules_of)) if _rules_of else b""
     keys = method_keys(method)
+    if is_netcdf4_format(format) and keys.setdefault("container", "netcdf4") != "netcdf4":
+        raise ValueError(f"format {format!r}, and container={keys['container']}, cannot both be")
     handle = _forebay.Writer(
         os.fsencode(name), _VERSIONS[format], overwrite, keys, _communicator(comm), _bundle, rules_of
     )
@@ -274,8 +281,8 @@ class WritableDataset(Dataset):
         length = 0 if size is None else int(size)
         if size is not None and length < 1:
             raise ValueError(
-                f"dimension {name!r} cannot have the size {length}: a classic file has none that are empty, but "
-                "for the unlimited one (None)"
+                f"dimension {name!r} cannot have the size {length}: no dimension of a file is empty, but for the "
+                "unlimited one (None)"
             )
         self._handle_for_use().define_dimension(name, length)
         dimension = Dimension(name, length, length == 0, self)

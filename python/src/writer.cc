@@ -188,6 +188,13 @@ void create(Writer* self, const nb::bytes& path, int version, bool clobber, cons
   new (self) Writer(std::move(dataset), bundle != 0);
 }
 
+/// What a new file of this name becomes, by this method and what the environment says.
+std::string container_of(const nb::bytes& path, const HintMap& method) {
+  const std::string name(path.c_str(), path.size());
+  check_method(method);
+  return choose_method(name, named(method)).container;
+}
+
 /// An existing file; Python owns what is returned.
 Writer* append(const nb::bytes& path, const HintMap& method, std::optional<int> comm,
                BundleNumber bundle) {
@@ -289,7 +296,7 @@ void fill_new_records(Dataset& ds, const Request& request) {
   const Count before = ds.schema().numrecs;
   for (std::size_t v = 0; v < ds.schema().vars.size(); ++v) {
     const Variable& var = ds.schema().vars[v];
-    if (!var.is_record || var.no_fill || is_apart(var)) continue;
+    if (!var.is_record || var.no_fill || var.chunking || is_apart(var)) continue;
     const auto& part = std::get<Subarray>(request.selection);
     const bool whole = std::cmp_equal(v, request.var) && part.stride.empty() &&
                        std::equal(part.count.begin() + 1, part.count.end(), var.shape.begin() + 1);
@@ -435,6 +442,7 @@ void bind_writer(nb::module_& module) {
            })
       .def("close", &Writer::close, nb::arg("abort"))
       .def_prop_ro("closed", &Writer::closed);
+  module.def("container_of", container_of, nb::arg("path"), nb::arg("method"));
   module.def("begin_bundle", begin_bundle, nb::arg("name"), nb::arg("method"),
              nb::arg("comm").none());
   module.def(

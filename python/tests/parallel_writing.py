@@ -6,6 +6,7 @@ FOREBAY_PARALLEL_SITE names a folder that holds that build, if it is not the ins
 written, and prints what failed; the exit code tells.
 """
 
+import contextlib
 import gc
 import json
 import os
@@ -26,6 +27,7 @@ from forebay.checkpoints import Store
 comm = MPI.COMM_WORLD
 rank, ranks = comm.rank, comm.size
 WIDTH = 5
+SCHEMES = {"joint", "bps", "lps", "ips", "balanced"}  # that a bundle chooses among
 
 
 def blocks_of_all_ranks(path, method):
@@ -54,6 +56,31 @@ def blocks_of_all_ranks(path, method):
                 np.testing.assert_array_equal(file["T"][t], expected)
             np.testing.assert_array_equal(file["P"][:], np.where(owner == ranks - 1, -1, owner))
             assert file.attributes["ranks"] == ranks
+
+
+def netcdf4_of_all_ranks(path, codec):
+    """The same as netCDF-4, which netCDF4 reads, and to which all ranks add records."""
+    method = {"container": "netcdf4", **({"codec": codec} if codec else {})}
+    blocks_of_all_ranks(path, method)
+    with forebay.open(path, "a", comm=comm) as out:
+        out["T"][6, WIDTH * rank : WIDTH * (rank + 1)] = rank
+    if rank == 0:
+        import netCDF4
+
+        with netCDF4.Dataset(path) as file:
+            assert file.data_model == "NETCDF4" and file["T"].filters()["zlib"] == (codec is not None)
+            owner = np.repeat(np.arange(ranks), WIDTH)
+            np.testing.assert_array_equal(file["T"][3], 300 + owner)
+            np.testing.assert_array_equal(file["T"][6], owner)
+            np.testing.assert_array_equal(file["P"][:].filled(), np.where(owner == ranks - 1, -1, owner))
+
+
+def writes_netcdf4(path):
+    try:
+        forebay.create(path, "container=netcdf4", comm=comm).close()
+    except forebay.UnsupportedError:
+        return False
+    return True
 
 
 def one_rank_fails(path):
@@ -170,6 +197,44 @@ def files_of_a_bundle(path):
     assert names[0].with_suffix(".apart").read_bytes() == names[0].read_bytes()
 
 
+def schemes_of_a_bundle(path):
+    """Every scheme writes the same; so do ranks at their own pace, of whose chunks all are one operation."""
+    names = [path.with_name(f"{name}.nc") for name in ("moist", "tend", "bud")]
+
+    def fill(file, number, alone=False):
+        file.create_dimension("x", 500 * (3 - number) * ranks)
+        v = file.create_variable("v", "i4", ("x",))
+        begin = 500 * (3 - number) * rank
+        values = np.arange(begin, begin + 500 * (3 - number))
+        with file.independent() if alone else contextlib.nullcontext():
+            if not alone:
+                v[begin : begin + len(values)] = values
+            elif rank > 0:  # rank 0 has nothing to write
+                v[begin : begin + 7] = values[:7] + 1
+                v[begin : begin + len(values)] = values
+
+    for number, name in enumerate(names):
+        with forebay.create(name.with_suffix(".apart"), comm=comm) as file:
+            fill(file, number)
+    for scheme in ("auto", "off", "joint", "bps", "lps", "ips", "balanced"):
+        with forebay.bundle("schemes", {"bundle_scheme": scheme, "window_size": "4KiB"}, comm=comm) as b:
+            for number, name in enumerate(names):
+                fill(b.create(name), number)
+        assert b.plan["scheme"] in ({"off"} if scheme == "off" else SCHEMES if scheme == "auto" else {scheme}), b.plan
+        for name in names:
+            assert name.with_suffix(".apart").read_bytes() == name.read_bytes(), (scheme, name)
+        comm.barrier()
+    with forebay.bundle("alone", comm=comm) as b:
+        for number, name in enumerate(names):
+            fill(b.create(name, "layout=chunked;codec=zstd:1"), number, alone=True)
+    assert b.plan["encoded_together"] == list(map(str, names)), b.plan
+    for number, name in enumerate(names):
+        each = 500 * (3 - number)
+        with forebay.open(name) as file:
+            assert np.array_equal(file["v"][each:], np.arange(each, each * ranks)), name
+    comm.barrier()
+
+
 def report_of_all_ranks(path):
     """A report in JSON tells of every rank when it did what."""
     report = Path(comm.bcast(str(path) + ".json"))
@@ -254,9 +319,11 @@ def main():
         (blocks_of_all_ranks, None),
         (blocks_of_all_ranks, {"layout": "chunked", "codec": "shuffle,zstd:3"}),
         (blocks_of_all_ranks, "stage=burst;nc_burst_buf_dirname=" + folder),
+        *((netcdf4_of_all_ranks, codec) for codec in (None, "shuffle,deflate:2") if writes_netcdf4(path)),
         (one_rank_fails,),
         (ranks_on_their_own,),
         (files_of_a_bundle,),
+        (schemes_of_a_bundle,),
         (report_of_all_ranks,),
         (one_process_alone,),
         (files_that_are_left_open, {"stage": "memory"}),

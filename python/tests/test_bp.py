@@ -151,3 +151,56 @@ def test_a_file_that_is_written_anew_is_noticed(bp4):
         index.write_bytes(index.read_bytes() + bytes(64))
         with pytest.raises(forebay.ChangedFileError):
             file["T"][:]
+
+
+def test_following_a_file_that_was_written_ends_behind_its_steps(bp4):
+    seen = []
+    for step in forebay.follow(bp4, timeout=5):
+        assert step.number == len(seen)
+        assert list(step) == ["T", "in/wave", "text", "grows"] if step.number else "T" in step
+        assert np.array_equal(step["T"], temperatures(step.number))
+        assert np.array_equal(step.read("T", [1, 2], [2, 1]), temperatures(step.number)[1:3, 2:])
+        assert np.array_equal(step["in/wave"], [1 + 2j, step.number])
+        assert np.array_equal(step["grows"], np.arange(step.number + 1))
+        assert step.shape("grows") == (step.number + 1,) and step.dtype("grows") == "i4"
+        assert step.attributes["T/units"] == "K"
+        with pytest.raises(KeyError, match="T"):
+            step["t"]
+        seen.append(step)
+    assert len(seen) == 3
+    assert np.array_equal(seen[0]["T"], temperatures(0))  # also behind later steps
+
+
+def test_following_adios2_while_it_writes(tmp_path):
+    io = adios2.Adios().declare_io("all")
+    io.set_engine("BP4")
+    x = io.define_variable("x", np.zeros(1), [4], [0], [4])
+    name = tmp_path / "grows.bp"
+    engine = io.open(str(name), adios2.bindings.Mode.Write)
+    steps = None
+    for step in range(6):
+        engine.begin_step()
+        engine.put(x, np.arange(4.0) + step, adios2.bindings.Mode.Sync)
+        engine.end_step()
+        steps = steps or forebay.follow(name, timeout=5)
+        found = next(steps)
+        assert found.number == step and np.array_equal(found["x"], np.arange(4.0) + step)
+    with pytest.raises(TimeoutError, match="no further step"):
+        next(forebay_from(name, 6))
+    engine.close()
+    assert list(steps) == []
+
+
+def forebay_from(name, skipped):
+    """What follows behind so many steps, of a writer that has not ended."""
+    steps = forebay.follow(name, timeout=0.3)
+    for _ in range(skipped):
+        next(steps)
+    return steps
+
+
+def test_following_waits_for_the_file_no_longer_than_it_is_told(tmp_path):
+    with pytest.raises(TimeoutError, match="not there"):
+        next(forebay.follow(tmp_path / "none.bp", timeout=0.1))
+    with pytest.raises(ValueError, match="timeout"):
+        forebay.follow(tmp_path / "none.bp", timeout=-1)

@@ -103,6 +103,32 @@ bench_sizes() {
   "${launch[@]}" "$program" "$@"
 }
 
+# bench_papers [options of bench/papers/run.py]: what the papers measured; the peers of the papers that are named are built.
+bench_papers() {
+  local argument named="" folder known=(-UFOREBAY_BENCH_HDF5_INCLUDE -UFOREBAY_BENCH_HDF5_LIBRARY)
+  for argument in "$@"; do
+    case $argument in
+      --list | --tables | --help | -h) named=none ;;
+      A | "A "*) [[ $named == none ]] || named=adios ;;
+      [BDH]*) named=${named:-others} ;;
+    esac
+  done
+  if [[ $named != none ]]; then
+    ensure_packages build peer test
+    if [[ ${named:-adios} == adios ]]; then
+      ensure_packages adios
+      provide_adios2
+      known+=("-DFOREBAY_ADIOS2_ROOT=$adios2_prefix")
+    fi
+    provide_hdf5
+    configure release "-DHDF5_ROOT=$hdf5_prefix" "${known[@]}"
+    build release
+    install_tree
+    if folder=$(e3sm_data); then export FOREBAY_E3SM_DATA=$folder; fi
+  fi
+  "$python" "$root/bench/papers/run.py" --build "$root/build/release" "$@"
+}
+
 # One benchmark by name, or a short list of them.
 cmd_bench() {
   if [[ ${1:-} == --help || ${1:-} == -h ]]; then
@@ -129,6 +155,11 @@ cmd_bench() {
     ensure_packages build test python
     shift
     "$name" "$@"
+    return
+  fi
+  if [[ ${1:-} == papers ]]; then
+    shift
+    bench_papers "$@"
     return
   fi
   if [[ ${1:-} == groups ]]; then

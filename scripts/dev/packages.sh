@@ -8,7 +8,7 @@ declare -A packages=(
   [peer]="libpnetcdf-dev"
   [adios]="libadios-openmpi-dev libnetcdf-mpi-dev libhdf5-openmpi-dev libglib2.0-dev liblz4-dev libblosc-dev libibverbs-dev
            libbz2-dev libaec-dev"
-  [test]="libgtest-dev pnetcdf-bin netcdf-bin libnetcdf-pnetcdf-dev python3-numpy python3-scipy
+  [test]="libgtest-dev pnetcdf-bin netcdf-bin nco cdo libnetcdf-pnetcdf-dev python3-numpy python3-scipy
           python3-h5py zsh fish m4 iproute2 gfortran"
   [python]="python3-dev python3-venv"
   [plot]="python3-dev python3-venv python3-numpy python3-matplotlib"

@@ -4,7 +4,7 @@
 # What the tests compare with, and what building a wheel without isolation needs. The tools first: a package that comes as
 # source alone (pyrevolve) asks for them before pip has installed what stands beside it.
 python_tools=(setuptools wheel packaging numpy)
-python_packages=(scikit-build-core nanobind numpy pytest scipy netCDF4 h5py h5netcdf xarray dask cftime zarr fsspec matplotlib
+python_packages=(scikit-build-core nanobind numpy pytest scipy netCDF4 h5py hdf5plugin==6.0.0 h5netcdf xarray dask cftime zarr fsspec matplotlib
   mpi4py xxhash ruff adios2 PyWavelets checkpoint-schedules pyrevolve pyadjoint-ad jax)
 
 # python_environment: sets python_venv, and makes it if need be. Its packages are installed once for each list of names.

@@ -38,12 +38,15 @@ struct CommandsEntry {
   /// Returns notes about what a conversion of a file of this format hides.
   std::vector<std::string> (*conversion_notes)(const std::string& path,
                                                const std::vector<LeftOut>& left_out);
-  /// Creates the output of a conversion.
+  /// Creates the output of a conversion. Null: only `copy` makes files of this format.
   std::unique_ptr<Output> (*create)(const Comm& comm, const Source& source, const std::string& path,
                                     const ConvertOptions& options);
   /// Copies a file of this format into another one, with all its content.
   ConvertResult (*copy)(const Comm& comm, const std::string& in, const std::string& out,
                         const ConvertOptions& options);
+  /// Collective. Copies a file of this format while it is written, step by step, until its writer
+  /// closes it. Null: files of this format are not followed.
+  ConvertResult (*follow)(const Comm& comm, const ConvertOptions& options) = nullptr;
 };
 
 /// Returns all that wings bring, in no order.

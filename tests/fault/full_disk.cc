@@ -1,6 +1,8 @@
 // Writes chunked variables, or (plain) canonical ones, onto a small file system that is full.
 //
-// Usage: full_disk FILE OTHER [plain]
+// Usage: full_disk FILE OTHER [plain|synced]
+//
+// With `synced` the file shows the state of the last sync, which is part of every write here.
 //
 // OTHER is a file beside FILE that takes up what space is to be had, but for some pages. The write
 // that does not fit must fail with NC_ENO_SPACE on every rank and leave what was there, for whoever
@@ -26,6 +28,7 @@ constexpr MPI_Offset columns = 2000;
 int rank = 0;
 int size = 1;
 bool wrong = false;
+bool syncs = false;
 
 void expect(bool condition, const std::string& what) {
   if (condition) return;
@@ -64,7 +67,8 @@ int put(int id, int version, MPI_Offset record) {
                 ncmpi_iput_vara_int(id, var, start, count, values[var].data(), &requests[var]),
                 "iput");
   }
-  return ncmpi_wait_all(id, 2, requests, nullptr);
+  const int code = ncmpi_wait_all(id, 2, requests, nullptr);
+  return code == NC_NOERR && syncs ? ncmpi_sync(id) : code;
 }
 
 // `fixed` is of this version, and so is the last of so many records.
@@ -268,14 +272,15 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   forebay_test::start_watch("full_disk", rank, 60);
-  if (argc == 3) {
+  syncs = argc == 4 && std::string(argv[3]) == "synced";
+  if (argc == 3 || syncs) {
     fill_up_often(argv[1], argv[2]);
     if (size > 1) fill_up_alone(argv[1], argv[2]);
   } else if (argc == 4 && std::string(argv[3]) == "plain") {
     fill_up_plain(argv[1], argv[2]);
     write_the_same(argv[1], argv[2]);
   } else {
-    std::fprintf(stderr, "usage: full_disk FILE OTHER [plain]\n");
+    std::fprintf(stderr, "usage: full_disk FILE OTHER [plain|synced]\n");
     wrong = true;
   }
   forebay_test::stop_watch();

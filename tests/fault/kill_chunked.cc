@@ -5,12 +5,14 @@
 //        kill_chunked write FILE LOG FROM COUNT   versions FROM + 1 to FROM + COUNT
 //        kill_chunked reopen FILE LOG FROM COUNT  the same, to be killed while it opens, too
 //        kill_chunked check LIST
+//        kill_chunked values FOLDER N ...         what versions hold, as FOLDER/N.VARIABLE, without
+//        MPI
 //
 // The log tells what was under way: "pid RANK PID", "ready", "begin N", "done N", "syncing N",
-// "synced N", "closed", "error ...". LIST has lines "FILE STATE LOW HIGH MODE": opened with
-// chunk_state=STATE the file must show one version from LOW to HIGH and nothing else; with MODE
-// `damage` it may also fail, but not show anything else. Prints "FILE STATE holds N" or "FILE STATE
-// damaged CODE", and exits with 1 where a file is not as it must be. See run_kill.py.
+// "synced N", "closing", "closed", "error ...". LIST has lines "FILE STATE LOW HIGH MODE": opened
+// with chunk_state=STATE the file must show one version from LOW to HIGH and nothing else; with
+// MODE `damage` it may also fail, but not show anything else. Prints "FILE STATE holds N" or "FILE
+// STATE damaged CODE", and exits with 1 where a file is not as it must be. See run_kill.py.
 #include <fcntl.h>
 #include <mpi.h>
 #include <pnetcdf.h>
@@ -133,6 +135,7 @@ void write(const char* path, int from, int versions, bool from_opening) {
     if (op.sync_after && !sync(id, n)) break;
     state.advance();
   }
+  tell_first("closing");
   ok(ncmpi_close(id), "close");
   tell_first("closed");
 }
@@ -238,9 +241,28 @@ void check(const char* list) {
   }
 }
 
+// For readers that are not Forebay.
+int print_values(const std::string& folder, int count, char** versions) {
+  State state;
+  for (int i = 0; i < count; ++i) {
+    while (state.version() < std::atoi(versions[i])) state.advance();
+    for (int v = 0; v < variables; ++v) {
+      const std::string name = infos[static_cast<size_t>(v)].name;
+      std::ofstream out(folder + "/" + versions[i] + "." + name, std::ios::binary);
+      const auto& values = state.values(v);
+      out.write(reinterpret_cast<const char*>(values.data()),
+                static_cast<std::streamsize>(values.size() * sizeof(int)));
+      if (!out) return 1;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 3 && std::string(argv[1]) == "values")
+    return print_values(argv[2], argc - 3, argv + 3);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -1,6 +1,6 @@
 """Mounts a small tmpfs and runs full_disk on it.
 
-Usage: run_full_disk.py --launch "MPIEXEC ..." --program FULL_DISK --dir DIRECTORY [--plain]
+Usage: run_full_disk.py --launch "MPIEXEC ..." --program FULL_DISK --dir DIRECTORY [--plain | --synced]
 
 Exits with 77, which CTest shows as skipped, where nothing may be mounted.
 """
@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--synced", action="store_true")
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)
     skipped = mount_small(options.dir)
@@ -44,7 +45,7 @@ def main():
         done = subprocess.run(shlex.split(options.launch) +
                               [options.program, os.path.join(options.dir, "file.nc"),
                                os.path.join(options.dir, "other")] +
-                              ["plain"] * options.plain, timeout=100)
+                              ["plain"] * options.plain + ["synced"] * options.synced, timeout=100)
         return 1 if done.returncode != 0 else 0
     finally:
         unmount(options.dir)

@@ -1,7 +1,7 @@
 """Kills a program that writes variables in the layout that hints choose, again and again, and looks at what is left.
 
 Usage: run_kill.py --mpiexec "MPIEXEC ... -n" --program KILL_CHUNKED --dir DIRECTORY
-                   [--kills 24] [--seed S] [--forebay FOREBAY] [--power 3] [--behind]
+                   [--kills 24] [--seed S] [--forebay FOREBAY] [--power 3] [--behind] [--foreign PYTHON]
 
 Each cycle writes on 1 or 3 ranks, ends all of them with SIGKILL (all at once, or one and the rest
 a moment later; at a random time, or before, in the midst of or after one chosen system call), and
@@ -13,6 +13,8 @@ reads the file with another number of ranks. What must hold:
 - the next cycle goes on with the same file; now and then with one that lost power.
 With --behind the program writes through stage `async`: a call that is done may not be in the file
 yet, but for what was synced or closed; no version may be there in part, all the same.
+With --foreign netCDF4 of that Python reads the file, and those that lost power. They must hold what
+was synced last, or what a sync or close that was under way was about to make of it, and nothing in between.
 Files in directories, and those with decomposed variables, lose power with all of their data files. Slabs without a codec have no
 checksums, so that of these only the synced version is looked at.
 """
@@ -61,12 +63,29 @@ def copy_file(path, to):
         shutil.copyfile(path + part, to + part)
 
 
+# Prints which of the versions a file holds. Arguments: file, folder, versions.
+FOREIGN = """
+import sys, numpy, netCDF4
+names = ("grid", "small", "series", "trace")
+with netCDF4.Dataset(sys.argv[1]) as f:
+    f.set_auto_mask(False)
+    found = {name: f[name][:].astype("i4").ravel() for name in names}
+for version in sys.argv[3:]:
+    if all(numpy.array_equal(found[n], numpy.fromfile(f"{sys.argv[2]}/{version}.{n}", "i4")) for n in names):
+        print("holds", version)
+        break
+else:
+    sys.exit(f"{sys.argv[1]} holds none of the versions {sys.argv[3:]}")
+"""
+
+
 class Test:
     def __init__(self, options):
         self.mpiexec = shlex.split(options.mpiexec)
         self.program = options.program
         self.forebay = options.forebay
         self.power = options.power
+        self.foreign = options.foreign
         self.behind = options.behind
         self.last_done = 0   # whose call had returned
         self.dir = options.dir
@@ -78,6 +97,7 @@ class Test:
         self.synced = 0      # the same two for what was synced
         self.syncing = 0
         self.highest = 0     # version that was ever begun in this file
+        self.may_show = {0}  # versions that a file which lost power may show to other libraries
         self.power_version = 0
         self.counts = {"killed": 0, "by call": 0, "power failures": 0, "versions": 0, "newer": 0, "behind": 0,
                        "refused": 0, "checked": 0}
@@ -101,6 +121,7 @@ class Test:
         if process.returncode != 0:
             raise SystemExit(f"the file could not be created: {output}")
         self.done = self.under_way = self.synced = self.syncing = self.highest = 0
+        self.may_show = {0}
 
     def write_and_kill(self, cycle, changes=None):
         ranks = self.random.choice([1, 3])
@@ -141,6 +162,12 @@ class Test:
         if log.last("synced") is not None:
             self.synced = log.last("synced")
         self.syncing = max(self.synced, self.syncing, log.last("syncing") or 0)
+        if log.last("synced") is not None:
+            self.may_show.clear()  # this state is on the device, and so are later ones at most
+        self.may_show |= {self.synced, max(self.synced, log.last("syncing") or 0)}
+        if self.foreign and log.has("closing"):  # its close makes a state of its own
+            self.may_show.add(self.last_done)
+            self.syncing = max(self.syncing, self.last_done)
         return ranks, how, done is not None
 
     def lose_power(self):
@@ -192,6 +219,9 @@ class Test:
         held = {(m[1], m[2]): int(m[3])
                 for m in re.finditer(r"^(\S+) (newest|synced) holds (\d+)$", output, re.M)}
         self.counts["refused"] += len(re.findall(r"newest damaged", output))
+        if self.foreign:
+            for path in [self.file] + paths:
+                self.check_foreign(how, path, self.may_show)
         if self.forebay:
             done = subprocess.run([self.forebay, "check", self.file], timeout=60,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -199,6 +229,15 @@ class Test:
             if done.returncode != 0:
                 self.fail(f"{how}: forebay check: {done.stdout[-1000:]}")
         return held
+
+    def check_foreign(self, how, path, versions):
+        versions = [str(v) for v in sorted(versions)]
+        subprocess.run([self.program, "values", self.dir] + versions, timeout=60, check=True)
+        done = subprocess.run([self.foreign, "-c", FOREIGN, path, self.dir] + versions, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.counts["foreign"] = self.counts.get("foreign", 0) + 1
+        if done.returncode != 0:
+            self.fail(f"{how}: {done.stdout[-1000:]}")
 
     def cycle(self, number):
         changes = None
@@ -211,6 +250,7 @@ class Test:
                 shutil.copyfile(self.file + part, self.file + part + ".durable")
             self.done = self.under_way = self.power_version
             self.synced = self.syncing = self.power_version
+            self.may_show = {self.power_version}
             changes = {"FOREBAY_HINTS": os.environ.get("FOREBAY_HINTS", "") + ";chunk_state=synced"}
         ranks, how, advanced = self.write_and_kill(number, changes)
         if changes and not advanced:
@@ -239,6 +279,7 @@ def main():
     parser.add_argument("--forebay")
     parser.add_argument("--power", type=int, default=POWER_FAILURES, help="failures after a kill")
     parser.add_argument("--behind", action="store_true", help="what is done may not be in the file")
+    parser.add_argument("--foreign", metavar="PYTHON", help="has netCDF4, which reads what is left")
     parser.add_argument("--keep-going", action="store_true", help="with a new file after a failure")
     options = parser.parse_args()
     os.makedirs(options.dir, exist_ok=True)

@@ -23,6 +23,11 @@ inline constexpr std::array texts{
     "float32,zfp:accuracy=1,zstd:1,deflate:1",
     "sz3:abs=1e-2",
     "sz3:rel=1e-3,zstd:1",
+    "bitgroom:digits=3,shuffle,zstd:1",
+    "granularbr:digits=2,zstd:1",
+    "bitround:bits=9",
+    "sz3:abs=1e-2:mode=speed",
+    "sz3:rel=1e-3:mode=ratio",
 };
 
 /// One of the pipelines above; none for a codec that this build lacks.

@@ -26,9 +26,8 @@ bool exists(const std::string& path) {
 TEST(Modes, create_refuses_modes_it_does_not_have) {
   int id = -1;
   const std::string path = world.path();
-  EXPECT_ERR(NC_ENOTBUILT, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_NETCDF4, no_info, &id));
-  EXPECT_ERR(NC_ENOTBUILT, ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_NETCDF4 | NC_CLASSIC_MODEL,
-                                        no_info, &id));
+  EXPECT_ERR(NC_EINVAL_CMODE,
+             ncmpi_create(MPI_COMM_WORLD, path.c_str(), NC_NETCDF4 | NC_64BIT_DATA, no_info, &id));
   EXPECT_ERR(NC_EINVAL_CMODE, ncmpi_create(MPI_COMM_WORLD, path.c_str(),
                                            NC_64BIT_DATA | NC_64BIT_OFFSET, no_info, &id));
   EXPECT_ERR(NC_EINVAL_CMODE,

@@ -1,7 +1,7 @@
 // How many cases a test tries that goes through very many: every byte, every system call, rounds
 // with random numbers.
 //
-// With FOREBAY_TEST_FULL=1 in the environment (.ci/run and ./dev soak set it) it tries all of them.
+// With FOREBAY_TEST_FULL=1 in the environment (./dev soak sets it) it tries all of them.
 // Otherwise it tries about one in five, spread evenly, with the first and the last one among them.
 // cases.py has the same for Python.
 #pragma once

@@ -1,6 +1,6 @@
 """How many cases a test tries that goes through very many: every system call, rounds with random numbers.
 
-With FOREBAY_TEST_FULL=1 in the environment (.ci/run and ./dev soak set it) it tries all of them. Otherwise it tries
+With FOREBAY_TEST_FULL=1 in the environment (./dev soak sets it) it tries all of them. Otherwise it tries
 about one in five, spread evenly, with the first and the last one among them. cases.h has the same for C++. As a plugin
 of pytest this module chooses among the tests of others.
 """

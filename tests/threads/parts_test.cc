@@ -56,6 +56,10 @@ struct Combination {
     const auto* t = static_cast<const TransportEntry*>(transport);
     if (!l->front_ends.contains(FrontEnd::netcdf))
       return std::string("layout ") + l->name + " is not for netCDF files";
+    const bool netcdf4 = container->name == std::string("netcdf4");
+    if (netcdf4 && layout->name != std::string("canonical") &&
+        layout->name != std::string("chunked"))
+      return std::string("layout ") + l->name + " is not for netCDF-4 files";
     if (t->needs) return std::string("transport ") + t->name + ": " + t->needs;
     return {};
   }

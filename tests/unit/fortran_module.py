@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every function of C headers is public in a Fortran module, and nothing else is but NAMES.
+"""Every function of C headers is public in a Fortran module, and nothing else is but constants of theirs and NAMES.
 
   fortran_module.py --module forebay.F90 HEADER... [--besides NAMES...]"""
 
@@ -15,14 +15,15 @@ def main():
     parser.add_argument("headers", nargs="+", type=Path)
     parser.add_argument("--besides", nargs="+", default=[], help="what is Fortran's alone")
     options = parser.parse_args()
-    declared = set()
+    declared, constants = set(), set()
     for header in options.headers:
+        constants |= {name.lower() for name in re.findall(r"#define (FOREBAY_\w+) \d", header.read_text())}
         declared |= set(re.findall(r"FOREBAY_EXPORT extern [^;(]*?(forebay_\w+)\s*\(", header.read_text()))
     declared |= set(options.besides)
     listed = re.search(r"public ::((?:[^\n]*&\n)*[^\n]*)\n", options.module.read_text())
     public = set(re.findall(r"forebay_\w+", listed.group(1)))
     problems = [f"{name} is in the headers, not in the module" for name in sorted(declared - public)]
-    problems += [f"{name} is in the module, not in the headers" for name in sorted(public - declared)]
+    problems += [f"{name} is in the module, not in the headers" for name in sorted(public - declared - constants)]
     for problem in problems:
         print(problem)
     print(f"{len(public)} names of the module, {len(problems)} problems")

@@ -50,7 +50,7 @@ std::string_view bytes_of(const void* data, Count size) {
 void check_values(const Dataset& ds, const char* name, Type type, Count len, const void* value) {
   Count bytes = 0;
   if (len < 0 || (len > 0 && value == nullptr) ||
-      (ds.schema().version < 5 && len > std::numeric_limits<std::int32_t>::max()) ||
+      (ds.schema().version < 3 && len > std::numeric_limits<std::int32_t>::max()) ||
       !multiply_fits(len, size_of(type), bytes)) {
     throw Error(Errc::einval,
                 std::string("attribute ") + name + ": no value, or an impossible length");

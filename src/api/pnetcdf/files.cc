@@ -111,13 +111,16 @@ HintMap hints_of(MPI_Info info) {
 
 namespace {
 
-/// Returns the CDF version (1, 2, 5) of a new file.
+/// Returns the version of a new file (Schema::version).
 int version_of(int cmode) {
   if (cmode & (NC_DISKLESS | NC_MMAP)) {
     throw Error(Errc::einval_cmode, "NC_DISKLESS and NC_MMAP do not go with parallel files");
   }
-  if (cmode & (NC_NETCDF4 | NC_BP)) {
-    throw Error(Errc::enotbuilt, "NetCDF-4 and BP files are not supported by this interface");
+  if (cmode & NC_BP) throw Error(Errc::enotbuilt, "this interface does not make BP files");
+  if (cmode & NC_NETCDF4) {
+    if (cmode & (NC_64BIT_DATA | NC_64BIT_OFFSET))
+      throw Error(Errc::einval_cmode, "NC_NETCDF4 excludes the classic formats");
+    return cmode & NC_CLASSIC_MODEL ? 4 : 3;
   }
   if ((cmode & NC_64BIT_DATA) && (cmode & NC_64BIT_OFFSET)) {
     throw Error(Errc::einval_cmode, "NC_64BIT_DATA and NC_64BIT_OFFSET exclude each other");
@@ -129,11 +132,20 @@ int version_of(int cmode) {
       return 5;
     case NC_FORMAT_CDF2:
       return 2;
-    case NC_FORMAT_CLASSIC:
-      return 1;
+    case NC_FORMAT_NETCDF4:
+      return 3;
+    case NC_FORMAT_NETCDF4_CLASSIC:
+      return 4;
     default:
-      throw Error(Errc::enotbuilt, "the default format is NetCDF-4, which is not supported");
+      return 1;
   }
+}
+
+/// Returns the hints for a new file of a version.
+HintMap hints_to_create(MPI_Info info, int version) {
+  HintMap hints = hints_of(info);
+  if (is_netcdf4(version)) hints.try_emplace("container", "netcdf4");
+  return hints;
 }
 
 /// What a rank contributes before a file is opened or created: what it knows of the file, and a
@@ -258,8 +270,9 @@ using namespace forebay::pnetcdf;
 
 int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int* ncidp) {
   const auto ask = [&](const std::string& name) {
-    return CreationRequest::of(name, version_of(cmode), (cmode & NC_NOCLOBBER) != 0,
-                               hints_of(info));
+    const int version = version_of(cmode);
+    return CreationRequest::of(name, version, (cmode & NC_NOCLOBBER) != 0,
+                               hints_to_create(info, version));
   };
   return start_file(comm, path, cmode, (cmode & NC_NOCLOBBER) == 0, ncidp, NC_EMULTIDEFINE_CMODE,
                     ask, [&](const Comm& c, const std::string& name, int mode, PriorMeeting met) {
@@ -267,7 +280,7 @@ int ncmpi_create(MPI_Comm comm, const char* path, int cmode, MPI_Info info, int*
                       HintMap hints;
                       const auto take = [&] {
                         version = version_of(mode);
-                        hints = hints_of(info);
+                        hints = hints_to_create(info, version);
                       };
                       if (!met.asked) attempt_into(met.failed, take);
                       return Dataset::create(c, name, version, (mode & NC_NOCLOBBER) != 0, hints,

@@ -44,6 +44,12 @@ int count_variables(const Dataset& ds, bool record) {
       vars.begin(), vars.end(), [record](const Variable& v) { return v.is_record == record; }));
 }
 
+/// As PnetCDF: what is of classic files alone.
+void refuse_in_netcdf4(const Dataset& ds, const char* what) {
+  if (is_netcdf4(ds.schema().version))
+    throw Error(Errc::enotsupport, std::string("netCDF-4 files have no ") + what);
+}
+
 }  // namespace
 
 }  // namespace forebay::pnetcdf
@@ -96,6 +102,10 @@ int ncmpi_inq_version(int ncid, int* NC_mode) {
         return NC_64BIT_DATA;
       case 2:
         return NC_64BIT_OFFSET;
+      case 3:
+        return NC_NETCDF4;
+      case 4:
+        return NC_NETCDF4 | NC_CLASSIC_MODEL;
       default:
         return NC_CLASSIC_MODEL;
     }
@@ -128,7 +138,9 @@ int ncmpi_inq_files_opened(int* num, int* ncids) {
 
 int ncmpi_inq_striping(int ncid, int* striping_size, int* striping_count) {
   return guard([&] {
-    const Method& method = dataset(ncid).method();
+    const Dataset& ds = dataset(ncid);
+    refuse_in_netcdf4(ds, "striping");
+    const Method& method = ds.method();
     give(striping_size, method.striping_unit);
     give(striping_count, method.striping_factor);
   });
@@ -329,7 +341,11 @@ int ncmpi_inq_varnatts(int ncid, int varid, int* nattsp) {
 }
 
 int ncmpi_inq_varoffset(int ncid, int varid, MPI_Offset* offset) {
-  return guard([&] { give(offset, variable_of(dataset(ncid), varid).begin); });
+  return guard([&] {
+    const Variable& var = variable_of(dataset(ncid), varid);
+    refuse_in_netcdf4(dataset(ncid), "offsets of variables");
+    give(offset, var.begin);
+  });
 }
 
 int ncmpi_inq_var_fill(int ncid, int varid, int* no_fill, void* fill_value) {

@@ -22,7 +22,7 @@ FEATURES = [
     ("PNETCDF_BYTE_SWAP_IN_PLACE", "--in-place-swap", -1, True),
     ("PNETCDF_BURST_BUFFERING", "--burst-buffering", 1, False),
     ("PNETCDF_THREAD_SAFE", "--thread-safe", 0, True),
-    ("PNETCDF_DRIVER_NETCDF4", "--netcdf4", 0, True),
+    ("PNETCDF_DRIVER_NETCDF4", "--netcdf4", 1, False),
     ("PNETCDF_DRIVER_ADIOS", "--adios", 0, True),
 ]
 

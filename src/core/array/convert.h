@@ -48,8 +48,8 @@ constexpr bool convertible(Type ext, Type mem) {
 // Returns the external type to convert with, instead of a variable's or attribute's own: uint8 for
 // byte accessed as unsigned char in a CDF-1 or CDF-2 file (raw bytes, never out of range), else
 // ext. Callers apply this once per request and pass the result to the functions below.
-constexpr Type external_for(Type ext, Type mem, int cdf_version) {
-  return ext == Type::byte && mem == Type::uint8 && cdf_version < 5 ? Type::uint8 : ext;
+constexpr Type external_for(Type ext, Type mem, int version) {
+  return ext == Type::byte && mem == Type::uint8 && !has_all_types(version) ? Type::uint8 : ext;
 }
 
 // Returns whether to_external and from_external only swap bytes (copy_swapped with width

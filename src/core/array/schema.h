@@ -122,7 +122,7 @@ class Decomposition;
 
 class Schema {
  public:
-  int version = 1;    ///< 1, 2 or 5: CDF-1, CDF-2, CDF-5
+  int version = 1;    ///< 1, 2, 5: CDF-1, CDF-2, CDF-5; 3, 4: netCDF-4, with its classic model
   Count numrecs = 0;  ///< records in the file
   std::vector<Dimension> dims;
   std::vector<Variable> vars;

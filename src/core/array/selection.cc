@@ -43,7 +43,7 @@ Count max_records(int version, Count bytes_per_record) {
   constexpr Count addressable = std::numeric_limits<Count>::max() / 2;
   const Count by_bytes = bytes_per_record > 0 ? addressable / bytes_per_record : addressable;
   // Above 2^32 - 2, the four bytes of CDF-1 and CDF-2 are full or mean "streaming".
-  return version < 5 ? std::min<Count>(by_bytes, 0xFFFFFFFELL) : by_bytes;
+  return version < 3 ? std::min<Count>(by_bytes, 0xFFFFFFFELL) : by_bytes;
 }
 
 std::optional<BoxFault> fault_of(const Subarray& box, const std::vector<Count>& shape) {

@@ -86,12 +86,16 @@ constexpr bool is_signed(Type type) {
          is_floating(type);
 }
 
-// Returns whether a file of this version of the classic format (1, 2 or 5) may hold the type.
-constexpr bool valid_in_version(Type type, int cdf_version) {
-  return is_valid(type) && (cdf_version == 5 || type <= Type::float64);
+// Returns whether files of a version (Schema::version) may hold all types, not only the first six.
+constexpr bool has_all_types(int version) { return version == 5 || version == 3; }
+// Returns whether files of a version are netCDF-4.
+constexpr bool is_netcdf4(int version) { return version == 3 || version == 4; }
+// Returns whether a file of this version may hold the type.
+constexpr bool valid_in_version(Type type, int version) {
+  return is_valid(type) && (has_all_types(version) || type <= Type::float64);
 }
 /// Throws Errc::ebadtype or estrictcdf2 if it may not.
-void check_type(Type type, int cdf_version);
+void check_type(Type type, int version);
 
 // Returns the type's name in CDL: byte char short int float double ubyte ushort uint int64 uint64;
 // "none" for an invalid type. The string is static.

@@ -95,6 +95,9 @@ Errc code_from_errno(int errnum, Errc fallback) {
       return Errc::enoent;
     case ENOMEM:
       return Errc::enomem;
+    case EMFILE:
+    case ENFILE:
+      return Errc::enfile;
     default:
       return fallback;
   }

@@ -8,11 +8,16 @@
 //
 //     bit e of S[(8b + k) * g/8 + i]  =  bit k of byte b of element 8i + e
 //
-// This is the layout of the bitshuffle library, with the whole chunk as one block.
+// This is the layout of the bitshuffle library, with the whole chunk as one block. With block=N
+// each block of N elements is shuffled so, and of what is left behind the last whole block as many
+// elements as a multiple of 8 has.
+#include "codec/bitshuffle.h"
+
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
-#include "codec/codec_stage.h"
 #include "codec/transpose.h"
 
 namespace forebay {
@@ -70,10 +75,27 @@ void planes_to_bits(std::byte* bytes, const std::byte* planes, std::size_t colum
   }
 }
 
+// Calls each(first, columns) for each block: its first element, and an eighth of their number.
+template <typename Each>
+void for_each_block(std::size_t n, std::size_t block, Each&& each) {
+  const std::size_t shuffled = n - n % 8;
+  for (std::size_t first = 0; first < shuffled; first += std::min(block, shuffled - first))
+    each(first, std::min(block, shuffled - first) / 8);
+}
+
+void copy_rest(std::byte* dst, const std::byte* src, std::size_t n, std::size_t width) {
+  const std::size_t shuffled = (n - n % 8) * width;
+  if (n % 8 != 0) std::memcpy(dst + shuffled, src + shuffled, n % 8 * width);
+}
+
 class BitshuffleStage final : public CodecStage {
  public:
+  explicit BitshuffleStage(int block) : block_(block) {}
+
   Kind kind() const override { return Kind::shuffle; }
-  std::string text() const override { return "bitshuffle"; }
+  std::string text() const override {
+    return block_ > 0 ? "bitshuffle:block=" + std::to_string(block_) : "bitshuffle";
+  }
   bool applies_to(Type type) const override { return size_of(type) > 1; }
   double encode_work() const override { return 0.06; }
   double decode_work() const override { return 0.06; }
@@ -81,47 +103,68 @@ class BitshuffleStage final : public CodecStage {
   std::optional<std::size_t> encode(const StageInput& in, ScratchBuffer& out,
                                     CodecWorkspace::State& state) const override {
     const auto to = out.reserve(in.bytes.size());
-    const auto [columns, width, shuffled] = sizes(in.chunk);
-    const auto bytes = state.values.reserve(shuffled);
-    shuffle_bytes(bytes.data(), in.bytes.data(), 8 * columns, static_cast<int>(width));
-    for (std::size_t b = 0; b < width; ++b)
-      bits_to_planes(to.data() + b * 8 * columns, bytes.data() + b * 8 * columns, columns);
-    std::memcpy(to.data() + shuffled, in.bytes.data() + shuffled, in.bytes.size() - shuffled);
-    return to.size();
+    const auto width = static_cast<std::size_t>(size_of(in.chunk.type));
+    shuffle_bits(to.data(), in.bytes.data(), in.bytes.size() / width, width, block(), state.values);
+    return in.bytes.size();
   }
 
   std::size_t decode(const ChunkInfo& chunk, std::span<const std::byte> in,
                      std::span<std::byte> out, CodecWorkspace::State& state) const override {
     if (in.size() != out.size()) throw_damaged("bitshuffle", "its size is not that of the chunk");
-    const auto [columns, width, shuffled] = sizes(chunk);
-    const auto bytes = state.values.reserve(shuffled);
-    for (std::size_t b = 0; b < width; ++b)
-      planes_to_bits(bytes.data() + b * 8 * columns, in.data() + b * 8 * columns, columns);
-    unshuffle_bytes(out.data(), bytes.data(), 8 * columns, static_cast<int>(width));
-    if (in.size() > shuffled)
-      std::memcpy(out.data() + shuffled, in.data() + shuffled, in.size() - shuffled);
+    const auto width = static_cast<std::size_t>(size_of(chunk.type));
+    unshuffle_bits(out.data(), in.data(), in.size() / width, width, block(), state.values);
     return out.size();
   }
 
  private:
-  struct Sizes {
-    std::size_t columns, width, shuffled;
-  };
-  static Sizes sizes(const ChunkInfo& chunk) {
-    const auto columns = static_cast<std::size_t>(chunk.elements()) / 8;
-    const auto width = static_cast<std::size_t>(size_of(chunk.type));
-    return {columns, width, columns * 8 * width};
+  std::size_t block() const {
+    return block_ > 0 ? static_cast<std::size_t>(block_) : std::numeric_limits<std::size_t>::max();
   }
+  int block_;  // 0: the whole chunk
 };
+
+std::shared_ptr<const CodecStage> make_bitshuffle(const StageParameter& parameter) {
+  constexpr int most = 1 << 27;
+  if (!parameter.given) return std::make_shared<BitshuffleStage>(0);
+  const int block = parameter.whole("block", 8, most);
+  if (block % 8 != 0)
+    throw parameter.refused("block=" + std::to_string(block) + " is no multiple of 8",
+                            "block is a number of elements, such as 1024");
+  return std::make_shared<BitshuffleStage>(block);
+}
 
 }  // namespace
 
+void shuffle_bits(std::byte* dst, const std::byte* src, std::size_t n, std::size_t width,
+                  std::size_t block, ScratchBuffer& scratch) {
+  const auto bytes = scratch.reserve(std::min(n, block) * width);
+  for_each_block(n, block, [&](std::size_t first, std::size_t columns) {
+    std::byte* const planes = dst + first * width;
+    shuffle_bytes(bytes.data(), src + first * width, 8 * columns, static_cast<int>(width));
+    for (std::size_t b = 0; b < width; ++b)
+      bits_to_planes(planes + b * 8 * columns, bytes.data() + b * 8 * columns, columns);
+  });
+  copy_rest(dst, src, n, width);
+}
+
+void unshuffle_bits(std::byte* dst, const std::byte* src, std::size_t n, std::size_t width,
+                    std::size_t block, ScratchBuffer& scratch) {
+  const auto bytes = scratch.reserve(std::min(n, block) * width);
+  for_each_block(n, block, [&](std::size_t first, std::size_t columns) {
+    const std::byte* const planes = src + first * width;
+    for (std::size_t b = 0; b < width; ++b)
+      planes_to_bits(bytes.data() + b * 8 * columns, planes + b * 8 * columns, columns);
+    unshuffle_bytes(dst + first * width, bytes.data(), 8 * columns, static_cast<int>(width));
+  });
+  copy_rest(dst, src, n, width);
+}
+
 extern const CodecEntry bitshuffle_codec{
     40,
-    {"bitshuffle", "none",
+    {"bitshuffle", "block=N, a multiple of 8; all elements together if not given",
      "Groups bits of equal rank: often better than shuffle for numbers of low entropy.", false,
      true},
-    make_plain<BitshuffleStage>,
+    make_bitshuffle,
     ""};
 
 }  // namespace forebay

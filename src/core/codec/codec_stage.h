@@ -40,7 +40,7 @@ struct CodecWorkspace::State {
   ScratchBuffer front, back;
   ScratchBuffer values;    ///< elements in native order
   ScratchBuffer check;     ///< decoded values, to verify a bound
-  ScratchBuffer external;  ///< for the pipeline: a native chunk in external order
+  ScratchBuffer external;  ///< for the pipeline: a native or quantised chunk in external order
   ScratchBuffer joined;    ///< for the pipeline: values kept apart, then the output of the stages
   /// Set by a decoding stage that stores its bound; Pipeline::decode() returns it.
   std::optional<double> bound;
@@ -96,6 +96,7 @@ class CodecStage {
  public:
   enum class Kind {
     levels,    ///< elements to a hierarchy; must be first, and uses the other stages to encode it
+    quantise,  ///< elements to elements of the same type with fewer significant bits; must be first
     convert,   ///< elements to elements of another type (type_after)
     shuffle,   ///< elements to the same bytes in another order
     values,    ///< elements to bytes, by their values
@@ -136,8 +137,8 @@ class CodecStage {
   virtual double decode_work() const = 0;
 
   /// Encodes the input into `out` and returns its size: smaller than the input, or equal for a
-  /// shuffle. Returns nothing if this chunk must skip the stage (it would not become smaller, or
-  /// the bound does not hold). Errc::enomem only.
+  /// shuffle or quantised elements, which are external. Returns nothing if this chunk must skip the
+  /// stage (it would not become smaller, or the bound does not hold). Errc::enomem only.
   virtual std::optional<std::size_t> encode(const StageInput& in, ScratchBuffer& out,
                                             CodecWorkspace::State& state) const = 0;
 

@@ -72,8 +72,11 @@ std::vector<Bound> bounds() {
                          {"zfp:accuracy=1e-12", 1e-12}, {"zfp:accuracy=1e300", 1e300},
                          {"zfp:precision=12", 0},       {"zfp:rate=5.5,deflate:1", 0}};
   if (sz3_is_here())
-    all.insert(all.end(),
-               {{"sz3:abs=1e-3", 1e-3}, {"sz3:abs=0.7,zstd:1", 0.7}, {"sz3:abs=1e300", 1e300}});
+    all.insert(all.end(), {{"sz3:abs=1e-3", 1e-3},
+                           {"sz3:abs=0.7,zstd:1", 0.7},
+                           {"sz3:abs=1e300", 1e300},
+                           {"sz3:abs=1e-3:mode=speed", 1e-3},
+                           {"sz3:abs=1e-3:mode=ratio", 1e-3}});
   return all;
 }
 
@@ -146,6 +149,36 @@ TEST(Sz3, smooth_and_constant_chunks_become_much_smaller) {
                   chunk.raw.size() / 6)
             << text << describe(chunk.info, kind);
       }
+}
+
+// Both modes write the same form, so a reader needs no mode. Ratio tries everything on all of a
+// chunk, so its chunks are the smallest.
+TEST(Sz3, modes_differ_in_size_and_not_in_form) {
+  if (!sz3_is_here()) GTEST_SKIP() << "this build lacks SZ3";
+  CodecWorkspace workspace;
+  const Pipeline usual = Pipeline::parse("sz3:abs=1e-3");
+  const Pipeline speed = Pipeline::parse("sz3:abs=1e-3:mode=speed");
+  const Pipeline ratio = Pipeline::parse("sz3:abs=1e-3:mode=ratio");
+  EXPECT_EQ(speed.text(), "sz3:abs=0.001:mode=speed");
+  EXPECT_EQ(ratio.text(), "sz3:abs=0.001:mode=ratio");
+  EXPECT_EQ(Pipeline::parse("sz3:rel=0.5:mode=ratio").text(), "sz3:rel=0.5:mode=ratio");
+  EXPECT_LT(speed.encode_work(), usual.encode_work());
+  EXPECT_GT(ratio.encode_work(), usual.encode_work());
+  std::size_t sizes[3] = {};
+  for (const auto& shape : {std::vector<Count>{60000}, {300, 200}, {40, 50, 30}}) {
+    const Chunk chunk = make_chunk(Type::float64, shape, Values::smooth);
+    std::size_t* size = sizes;
+    for (const Pipeline* pipeline : {&usual, &speed, &ratio}) {
+      const EncodedChunk encoded = pipeline->encode(chunk.info, chunk.raw, workspace);
+      const std::vector<std::byte> stored(encoded.bytes.begin(), encoded.bytes.end());
+      std::vector<std::byte> raw(chunk.raw.size());
+      usual.decode(chunk.info, stored, encoded.skipped, raw, workspace);
+      ASSERT_LE(largest_error(chunk, raw), 1e-3) << pipeline->text();
+      *size++ += stored.size();
+    }
+  }
+  EXPECT_LT(sizes[2], sizes[0]);
+  EXPECT_LT(sizes[2], sizes[1]);
 }
 
 TEST(Zfp, lossy_modes_keep_what_is_not_finite_bit_for_bit) {

@@ -37,6 +37,9 @@ const char* order_problem(StageKind earlier, StageKind later) {
     return "does not go with a checksum alone: what is encoded has one in any case";
   if (later == StageKind::levels) return "comes first";
   if (later == StageKind::compress || earlier == StageKind::levels) return nullptr;
+  if (later == StageKind::quantise) return "comes first";
+  if (earlier == StageKind::quantise && later != StageKind::shuffle)
+    return "does not go with quantised elements";
   if (earlier == StageKind::compress) return "needs elements, and a compressor leaves none";
   if (earlier == StageKind::values) return "needs elements, and the codec before it leaves none";
   if (earlier == StageKind::shuffle)
@@ -52,7 +55,8 @@ void check_order(const std::vector<std::shared_ptr<const CodecStage>>& stages) {
       if (problem == nullptr) continue;
       throw Error(Errc::einval,
                   "codec " + join_texts(stages) + ": " + stages[i]->text() + " " + problem,
-                  "the order is: float32, then zfp or sz3 or a shuffle, then deflate or zstd");
+                  "the order is: float32, then zfp or sz3 or a shuffle, then deflate or zstd; or "
+                  "bitgroom, granularbr or bitround, then a shuffle, then deflate or zstd");
     }
   }
 }
@@ -64,7 +68,9 @@ ChunkInfo after(const CodecStage& stage, ChunkInfo chunk) {
 }
 
 // Estimates how much smaller a stage makes the input of later ones; for planning.
-double share_left(StageKind kind) { return kind == StageKind::shuffle ? 1.0 : 0.5; }
+double share_left(StageKind kind) {
+  return kind == StageKind::shuffle || kind == StageKind::quantise ? 1.0 : 0.5;
+}
 
 constexpr double work_of_no_stage = 0.02;
 
@@ -140,6 +146,13 @@ Pipeline Pipeline::parse(std::string_view text) {
     pipeline.stages_.push_back(make_stage(stage));
   }
   check_order(pipeline.stages_);
+  pipeline.settle();
+  return pipeline;
+}
+
+Pipeline Pipeline::of(std::vector<std::shared_ptr<const CodecStage>> stages) {
+  Pipeline pipeline;
+  pipeline.stages_ = std::move(stages);
   pipeline.settle();
   return pipeline;
 }
@@ -337,13 +350,24 @@ EncodedChunk Pipeline::encode_by_stages(const ChunkInfo& chunk, std::span<const 
     return external = to;
   };
   const auto untouched = [&] { return EncodedChunk{in_external_order(), all_of(stages_.size())}; };
+  ChunkInfo now = chunk;
+  std::size_t first = 0;
+  if (!stages_.empty() && stages_[0]->kind() == StageKind::quantise &&
+      stages_[0]->applies_to(chunk.type)) {
+    first = 1;
+    if (!chunk.plain) {
+      // These are the chunk's elements from here on, whether or not it becomes smaller.
+      stages_[0]->encode({chunk, raw}, state.external, state);
+      raw = external = state.external.reserve(raw.size());
+      now.native = false;
+    }
+  }
   if (chunk.bytes() < least_bytes) return untouched();
 
   EncodedChunk encoded{raw, 0};
-  ChunkInfo now = chunk;
   ScratchBuffer* out = &state.front;
   ScratchBuffer* other = &state.back;
-  for (std::size_t i = 0; i < stages_.size(); ++i) {
+  for (std::size_t i = first; i < stages_.size(); ++i) {
     const CodecStage& stage = *stages_[i];
     std::optional<std::size_t> size;
     if (stage.applies_to(now.type)) {
@@ -397,6 +421,7 @@ std::optional<double> Pipeline::decode(const ChunkInfo& chunk, std::span<const s
     if (!stage.applies_to(now.type))
       throw Error(Errc::enotnc, "a chunk claims to be encoded with " + stage.text() +
                                     ", which its type cannot be");
+    if (stage.kind() == StageKind::quantise) continue;
     applied.push_back({&stage, now, elements});
     now = after(stage, std::move(now));
     elements = elements && stage.kind() != StageKind::compress && stage.kind() != StageKind::values;

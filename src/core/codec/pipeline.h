@@ -8,8 +8,9 @@
 //
 // The file of a stage and docs/methods.md describe its parameters. A stage is skipped for a chunk
 // if it fails on it or does not keep its bound. All stages are skipped if the pipeline does not
-// make the chunk smaller. The chunk table stores the mask of skipped stages, like the filter mask
-// of HDF5 and of Hou 2023. Stages that look at values never see missing ones (codec/masked.h).
+// make the chunk smaller. (Elements are quantised all the same, and nothing is undone for that.)
+// The chunk table stores the mask of skipped stages, like the filter mask of HDF5 and of Hou 2023.
+// Stages that look at values never see missing ones (codec/masked.h).
 #pragma once
 
 #include <cstddef>
@@ -51,7 +52,8 @@ struct ChunkInfo {
   /// Which other elements are missing, when encoding; null: none. Missing elements are restored bit
   /// for bit, and no other element becomes a missing one.
   std::shared_ptr<const MissingRule> missing = {};
-  /// Encode by the stages alone, for readers that do not know about values kept apart.
+  /// Encode by the stages alone, for readers that do not know about values kept apart. Elements are
+  /// not quantised, as they have been.
   bool plain = false;
 
   Count elements() const;
@@ -88,7 +90,8 @@ class CodecWorkspace {
 };
 
 /// The result of encoding. `bytes` is a view of the workspace, or of the chunk itself if every
-/// stage was skipped and its elements are external. It is valid until either is used again.
+/// stage was skipped and its elements are external and not quantised. It is valid until either is
+/// used again.
 struct EncodedChunk {
   std::span<const std::byte> bytes;
   std::uint32_t skipped = 0;  ///< bit i: stage i was not applied; for higher bits see below
@@ -116,6 +119,9 @@ class Pipeline {
   /// elements after a compressor; a bound that is zero, negative, NaN or missing).
   /// Errc::enotsupport if this build lacks a known codec, with its name and how to get it.
   static Pipeline parse(std::string_view text);
+
+  /// The pipeline of these stages, in this order, which no text needs to name.
+  static Pipeline of(std::vector<std::shared_ptr<const CodecStage>> stages);
 
   /// The canonical text, which parse() accepts, with every parameter; "none" when empty.
   const std::string& text() const { return text_; }
@@ -152,9 +158,9 @@ class Pipeline {
   double decode_work() const;
 
   /// Encodes one chunk of chunk.bytes() bytes (external form). Chunks under least_bytes, and those
-  /// that would not become smaller, are left as they are, with all stages skipped. Missing values
-  /// are kept apart. Lossy stages decode their own output and are skipped if the bound does not
-  /// hold. Errc::enomem only.
+  /// that would not become smaller, are left as they are, or as they are quantised, with all stages
+  /// skipped. Missing values are kept apart from stages that cannot leave them as they are. Lossy
+  /// stages decode their own output and are skipped if the bound does not hold. Errc::enomem only.
   EncodedChunk encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
                       CodecWorkspace& workspace) const;
 

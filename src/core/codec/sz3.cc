@@ -1,12 +1,15 @@
 // sz3: predicts each element from its decoded neighbours, and quantises the difference so that it
 // stays within an absolute bound: abs=X, or rel=X times the range of the chunk's values.
 //
+// mode=speed and mode=ratio are SZ's two modes (Hou 2023, §4.2). They say how much time the encoder
+// takes to make the chunk small; the stored form is the same.
+//
 // The predictors are SZ3's (its headers, version 3.1): interpolation level by level, linear or
 // cubic, along the dimensions in either order; and the Lorenzo predictor. The best one for a chunk
-// is found by trying them on a part of it. SZ3's own container is not used, because its decoder
-// trusts the counts and indices of the stream. Here the shape and the order of the elements never
-// come from the stream, and everything that does is checked, so any bytes are safe to decode. A
-// chunk is stored as
+// is found by trying them on a part of it, in mode ratio on all of it. SZ3's own container is not
+// used, because its decoder trusts the counts and indices of the stream. Here the shape and the
+// order of the elements never come from the stream, and everything that does is checked, so any
+// bytes are safe to decode. A chunk is stored as
 //
 //     stored   = predictor direction bound frame
 //     predictor = 1 byte: 0 linear, 1 cubic, 2 Lorenzo      direction = 1 byte: 0 or 1
@@ -24,6 +27,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -42,6 +46,21 @@ namespace {
 
 using sz3::Choice, sz3::Predictor, sz3::Residue, sz3::predict, sz3::recover;
 constexpr std::size_t most_dimensions = sz3::most_dimensions;
+
+/// How much time the encoder takes to make a chunk small.
+struct Effort {
+  enum Tries { few, most, all };
+  const char* mode;     ///< as users write it; empty: none is given
+  std::size_t sampled;  ///< elements on which the predictors are tried; 0: all of the chunk
+  Tries tries;          ///< how many of the predictors and directions
+  int zstd_level;
+  double work;  ///< as CodecStage::encode_work()
+};
+constexpr std::array<Effort, 3> efforts{{
+    {"", 8192, Effort::most, 3, 0.6},
+    {"speed", 1024, Effort::few, 1, 0.4},
+    {"ratio", 0, Effort::all, 19, 4},
+}};
 
 // Copies a box from the middle of the array, of about `elements` elements and with the array's
 // proportions.
@@ -100,9 +119,11 @@ struct Best {
 };
 
 template <typename T>
-Best<T> best_choice(const T* values, const std::vector<std::size_t>& shape, double bound) {
-  constexpr std::size_t sampled = 8192;
+Best<T> best_choice(const T* values, const std::vector<std::size_t>& shape, double bound,
+                    const Effort& effort) {
   std::vector<std::size_t> box;
+  const std::size_t sampled =
+      effort.sampled > 0 ? effort.sampled : std::numeric_limits<std::size_t>::max();
   const std::vector<T> sample = middle(values, shape, sampled, box);
   const double few_bits = box == shape ? 64 : 0;  // for masks and other overhead
   Best<T> best;
@@ -117,9 +138,14 @@ Best<T> best_choice(const T* values, const std::vector<std::size_t>& shape, doub
     best.choice = choice;
     if (box == shape) best.residue = std::move(residue);
   };
-  attempt({Predictor::linear, false}, 1);
+  if (effort.tries != Effort::few) attempt({Predictor::linear, false}, 1);
   attempt({Predictor::cubic, false}, 1);
-  if (shape.size() > 1) attempt({best.choice.predictor, true}, 1.02);
+  if (shape.size() > 1 && effort.tries == Effort::most) {
+    attempt({best.choice.predictor, true}, 1.02);
+  } else if (shape.size() > 1 && effort.tries == Effort::all) {
+    attempt({Predictor::linear, true}, 1);
+    attempt({Predictor::cubic, true}, 1);
+  }
   attempt({Predictor::lorenzo, false}, 1);
   return best;
 }
@@ -133,7 +159,6 @@ struct Decompressor {
 };
 
 constexpr std::size_t header_bytes = 2 + sizeof(double);
-constexpr int zstd_level = 3;
 
 // Writes codes and outliers as the frame's content; returns its size.
 template <typename T>
@@ -168,16 +193,18 @@ Residue<T> read_back(std::span<const std::byte> content, std::size_t n) {
 
 class Sz3Stage final : public CodecStage {
  public:
-  Sz3Stage(bool relative, double bound) : relative_(relative), bound_(bound) {}
+  Sz3Stage(bool relative, double bound, const Effort& effort)
+      : relative_(relative), bound_(bound), effort_(&effort) {}
 
   Kind kind() const override { return Kind::values; }
   std::string text() const override {
-    return (relative_ ? "sz3:rel=" : "sz3:abs=") + number_text(bound_);
+    return (relative_ ? "sz3:rel=" : "sz3:abs=") + number_text(bound_) +
+           (*effort_->mode == 0 ? "" : std::string(":mode=") + effort_->mode);
   }
   bool lossy() const override { return true; }
   bool takes_native() const override { return true; }
   bool applies_to(Type type) const override { return is_floating(type); }
-  double encode_work() const override { return 0.6; }
+  double encode_work() const override { return effort_->work; }
   double decode_work() const override { return 0.25; }
   std::optional<double> promised(double range) const override {
     return relative_ ? bound_ * range : bound_;
@@ -215,7 +242,7 @@ class Sz3Stage final : public CodecStage {
     const double used = step_bound(bound);
 
     const auto shape = merged_shape(in.chunk.shape, most_dimensions);
-    Best<T> best = best_choice(values, shape, used);
+    Best<T> best = best_choice(values, shape, used, *effort_);
     const Choice choice = best.choice;
     const auto check = state.check.reserve(in.bytes.size());
     auto* decoded = reinterpret_cast<T*>(check.data());
@@ -277,14 +304,14 @@ class Sz3Stage final : public CodecStage {
                       std::numeric_limits<double>::max() / 4);
   }
 
-  static std::optional<std::size_t> compress(std::span<const std::byte> content,
-                                             std::span<std::byte> to,
-                                             CodecWorkspace::State& state) {
-    const auto& compressor = state.context<Compressor>(
-        zstd_level, [] { return Compressor{decltype(Compressor::context)(ZSTD_createCCtx())}; });
+  std::optional<std::size_t> compress(std::span<const std::byte> content, std::span<std::byte> to,
+                                      CodecWorkspace::State& state) const {
+    const auto& compressor = state.context<Compressor>(effort_->zstd_level, [] {
+      return Compressor{decltype(Compressor::context)(ZSTD_createCCtx())};
+    });
     if (compressor.context == nullptr) throw std::bad_alloc();
     const std::size_t size = ZSTD_compressCCtx(compressor.context.get(), to.data(), to.size(),
-                                               content.data(), content.size(), zstd_level);
+                                               content.data(), content.size(), effort_->zstd_level);
     if (ZSTD_isError(size)) return std::nullopt;
     return size;
   }
@@ -309,19 +336,36 @@ class Sz3Stage final : public CodecStage {
 
   bool relative_;
   double bound_;
+  const Effort* effort_;
 };
 
 constexpr const char* accepted =
     "write sz3:abs=X with X the largest absolute error, or sz3:rel=X with X a fraction of the "
-    "range "
-    "of a chunk's values";
+    "range of a chunk's values; then :mode=speed or :mode=ratio, or nothing";
+
+/// Returns the effort that ":mode=…" behind the bound names, and cuts it off the bound.
+const Effort& take_effort(StageParameter& bound) {
+  const auto colon = bound.value.find(':');
+  if (colon == std::string_view::npos) return efforts[0];
+  const std::string_view word = bound.value.substr(colon + 1);
+  constexpr std::string_view key = "mode=";
+  if (word.starts_with(key))
+    for (std::size_t i = 1; i < efforts.size(); ++i)
+      if (word.substr(key.size()) == efforts[i].mode) {
+        bound.value = bound.value.substr(0, colon);
+        return efforts[i];
+      }
+  throw bound.refused("it has no parameter \"" + std::string(word) + "\"", accepted);
+}
 
 std::shared_ptr<const CodecStage> make_sz3(const StageParameter& parameter) {
   if (!parameter.given) throw parameter.refused("an error bound must be given", accepted);
   if (parameter.key == "abs" || parameter.key == "rel") {
     const bool relative = parameter.key == "rel";
     const double most = relative ? 1.0 : std::numeric_limits<double>::infinity();
-    return std::make_shared<Sz3Stage>(relative, parameter.positive(most));
+    StageParameter bound = parameter;
+    const Effort& effort = take_effort(bound);
+    return std::make_shared<Sz3Stage>(relative, bound.positive(most), effort);
   }
   const auto shown = parameter.key.empty() ? parameter.value : parameter.key;
   throw parameter.refused("it has no parameter \"" + std::string(shown) + "\"", accepted);
@@ -337,7 +381,7 @@ namespace forebay {
 
 extern const CodecEntry sz3_codec{
     70,
-    {"sz3", "abs=X or rel=X; one must be given",
+    {"sz3", "abs=X or rel=X; one must be given. Behind it :mode=speed or :mode=ratio",
      "Lossy compression by prediction: within an absolute bound, or one relative to a chunk's "
      "range.",
      true,

@@ -762,7 +762,8 @@ int least_exponent_of(double tolerance) {
 bool can(const ZfpField& field, const ZfpMode& mode) {
   static const bool has = __builtin_cpu_supports("avx2") != 0 &&
                           __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0;
-  return has && mode.kind == ZfpMode::Kind::accuracy && field.shape.size() == 3;
+  const bool floating = field.type == Type::float32 || field.type == Type::float64;
+  return has && floating && mode.kind == ZfpMode::Kind::accuracy && field.shape.size() == 3;
 }
 
 std::size_t compress(const ZfpField& field, double tolerance, std::span<std::byte> out,

@@ -7,7 +7,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "array/type.h"
 #include "codec/codec_stage.h"
@@ -20,8 +23,8 @@ struct ZfpMode {
   double parameter = 0;  ///< an absolute error, bit planes, bits an element
 };
 
-/// Values of float32 or float64 in native order; `shape`, slowest first, has one to four lengths,
-/// all at least 1.
+/// Values of float32, float64, int32 or int64 in native order; `shape`, slowest first, has one to
+/// four lengths, all at least 1.
 struct ZfpField {
   Type type = Type::none;
   std::span<const std::size_t> shape;
@@ -55,5 +58,23 @@ bool zfp_decompress_in_place(const ZfpField& field, const ZfpMode& mode,
 void zfp_decompress_from(std::span<const std::byte> stream, const ZfpField& field,
                          const ZfpMode& mode, ScratchBuffer& scratch,
                          ZfpWay way = ZfpWay::quickest);
+
+/// The same for streams whose last word may be one of 8 bytes or of one, whatever libzfp was built
+/// with.
+void zfp_decompress_any(std::span<const std::byte> stream, const ZfpField& field,
+                        const ZfpMode& mode, ScratchBuffer& scratch);
+
+/// zfp's own header of a stream, which files of others have: the type, the shape and the mode, as
+/// little-endian bytes of words. Nothing if the shape is too long for it. Errc::enomem.
+std::optional<std::vector<std::uint32_t>> zfp_header(const ZfpField& field, const ZfpMode& mode);
+
+/// What a header says. `shape` is not checked against anything.
+struct ZfpHeader {
+  Type type = Type::none;
+  std::vector<std::size_t> shape;
+  ZfpMode mode;
+};
+/// Nothing if the words are no header, or one of a mode that ZfpMode does not have. Errc::enomem.
+std::optional<ZfpHeader> read_zfp_header(std::span<const std::uint32_t> words);
 
 }  // namespace forebay

@@ -116,6 +116,9 @@ class Container {
   virtual std::optional<bool> has_last_work() const { return std::nullopt; }
   /// Collective. Makes the data and the schema's number of records visible. The ranks agree on it.
   virtual void publish() = 0;
+  /// Collective. Whoever opens the file from here on sees the definitions and what was published,
+  /// since logs of it are about to be dropped, or refer to the definitions.
+  virtual void show() {}
   /// Collective. Writes fill values over one record.
   virtual void fill_record(VarId var, Count record) = 0;
   virtual bool is_regular() = 0;  ///< local: neither a pipe nor a device

@@ -44,6 +44,8 @@ class JointContainer : public Container {
   /// number of records.
   virtual void publish_alone() = 0;
   virtual void published() = 0;  ///< local, on all ranks, after publish_alone()
+  /// Collective. Does what the file still needs when it has been published for the last time.
+  virtual void publish_closed() {}
   /// Local; the same on all ranks. The file has been renamed to `path`.
   virtual void moved(const std::string& path) = 0;
 };

@@ -98,7 +98,9 @@ bool Dataset::begin_new(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
                         int version, bool exclusive, Method method, bool logs, bool may_be_later,
                         bool& made, const PriorMeeting* met) {
   ds.reset(new Dataset(comm, name, std::move(method)));
-  ds->schema_.version = version;
+  const auto* container = find_part<ContainerEntry>(ds->method_.container);
+  const bool is_classic = container->has_classic_header && is_netcdf4(version);
+  ds->schema_.version = is_classic ? 5 : version;
   if (logs) meet_leftovers(comm, ds->path_, true, true, ds->method_);
   ds->created_ = ds->changed_ = true;
   ds->use_container();
@@ -275,7 +277,10 @@ void Dataset::flush() {
   if (mode_ == Mode::define) return;  // nothing is staged in define mode
   if (mode_ == Mode::collective) {
     before_operation();
-    together(comm_, [&] { stage_->flush(true); });
+    together(comm_, [&] {
+      stage_->flush(true);
+      container_->show();
+    });
   } else {
     stage_->flush(false);
   }
@@ -312,7 +317,12 @@ void Dataset::close() {
     if (error && !first) first = error;
     return !error;
   };
-  if (mode_ == Mode::define) step([&] { enddef(); });
+  if (mode_ == Mode::define && !step([&] { enddef(); }) && mode_ == Mode::define && before_redef_) {
+    // The definitions before it hold, with the values that were written to them.
+    schema_ = std::move(*before_redef_);
+    before_redef_.reset();
+    mode_ = Mode::collective;
+  }
   if (!puts_.empty() || !gets_.empty()) {
     attempt_to([&] { cancel(Which::all, {}, {}); });
     pending = Error(Errc::epending);
@@ -360,10 +370,8 @@ void Dataset::close() {
       reasons.push_back(stage_->reasons());
       reasons.insert(reasons.end(), remarks_.begin(), remarks_.end());
       if (coarse_) reasons.push_back(coarse_->reason());
-      if (find_part<ContainerEntry>(method_.container)->has_classic_header) {
-        const auto lines = without_effect(method_, as_made());
-        reasons.insert(reasons.end(), lines.begin(), lines.end());
-      }
+      const auto lines = without_effect(method_, as_made());
+      reasons.insert(reasons.end(), lines.begin(), lines.end());
       std::erase(reasons, std::string());  // from parts that have none
       print_report(comm_, path_, report_, method_, reasons, container_->layout().owners());
     });
@@ -397,7 +405,12 @@ void Dataset::abort() {
     return !error;
   };
   if (!remove && mode_ == Mode::independent) step([&] { end_independent(); });
-  if (remove || step([&] { stage_->flush(true); })) step([&] { stage_->close(remove); });
+  if (remove || step([&] { stage_->flush(true); })) {
+    // Values that were written since the last sync stay, as those of a file that is closed.
+    if (!remove && writable_ && container_->publishes_records())
+      step([&] { container_->publish_last(); });
+    step([&] { stage_->close(remove); });
+  }
   step([&] { container_->release(); });
   std::string place;
   attempt_into(first, [&] { place = remove && comm_.is_root() ? container_->place_now() : ""; });

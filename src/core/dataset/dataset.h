@@ -160,7 +160,7 @@ class Dataset {
   void begin_independent();
   void end_independent();
   void sync();   ///< data and header reach the device
-  void flush();  ///< staged data reaches the file
+  void flush();  ///< staged data reaches the file, and who opens it finds it
   void sync_numrecs();
   /// Local, the same on all ranks. `hook` is collective over these ranks. It runs before every
   /// operation that may see what another opening of the file wrote, and throws on all ranks or on

@@ -40,6 +40,8 @@ void Dataset::Staging::publish() {
   dataset_.numrecs_dirty_ = false;
 }
 
+void Dataset::Staging::show() { dataset_.container_->show(); }
+
 WriteQueue* Dataset::Staging::later() { return dataset_.later_.get(); }
 
 std::unique_ptr<Aside> Dataset::Staging::aside() {

@@ -16,6 +16,7 @@ class Dataset::Staging : public StageHost, LeftOpen {
   bool is_regular() override;
   void write_agreed_numrecs() override;
   void publish() override;
+  void show() override;
   WriteQueue* later() override;
   std::unique_ptr<Aside> aside() override;
 

@@ -62,6 +62,7 @@ void Dataset::enddef(const EnddefArguments& arguments) {
   together(comm_, [&] {
     container_->fill_new(had);
     stage_->use(container_->layout());
+    if (stage_entry().keeps_logs) container_->show();
   });
 }
 

@@ -191,6 +191,7 @@ std::vector<std::int64_t> StageMember::write_by_layout(const Comm& comm,
 std::optional<Error> StageMember::close_alone() {
   leave();
   std::optional<Error> failed;
+  attempt_into(failed, [&] { site_.file.publish_closed(); });
   attempt_into(failed, [&] { site_.stage->close(false); });
   attempt_into(failed, [&] { site_.file.release(); });
   attempt_into(failed, [&] { site_.file.close(); });

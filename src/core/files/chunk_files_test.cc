@@ -392,7 +392,7 @@ TEST_F(ChunkFilesTest, data_files_without_chunks_count_and_are_checked) {
 
 // There are more files than may be open, and chunks of all of them, in turn.
 TEST_F(ChunkFilesTest, each_of_many_data_files_is_opened_once) {
-  constexpr Count files = data_files::Opened::most + 6, many = 2 * files, width = 256;
+  constexpr Count files = 70, many = 2 * files, width = 256;
   fs::remove_all(path_);
   auto ds = Dataset::create(Comm(), path_, 5, false, {{"container", "directory"}});
   const DimId y = ds->def_dim("y", many), x = ds->def_dim("x", width);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/shortage.h"
 #include "base/text_table.h"
 #include "base/timeline.h"
 #include "layout/chunked/loaded_index.h"
@@ -318,6 +319,7 @@ void FileChecker::check_chunk(VarId id, Count chunk, const chunked::ChunkTable& 
       throw Error(Errc::enotnc, "the index has finer levels of it, but not the coarsest one");
     file_.chunks()->load(id, chunk, table, options_.decode, slot);
   });
+  if (error && is_shortage(*error)) throw *error;
   if (error) {
     ++check.damaged;
     Damage damage;

@@ -58,6 +58,8 @@ class Source {
   /// Returns the file's version of the classic formats, if it has one.
   virtual std::optional<int> classic_version() const { return std::nullopt; }
   virtual bool is_hdf5() const { return false; }
+  /// Returns whether it is a netCDF-4 file of the classic model (NC_CLASSIC_MODEL).
+  virtual bool has_classic_model() const { return false; }
   /// ClassicFile::zero_beyond_end() of a classic file.
   virtual Count zero_beyond_end() { return 0; }
 

@@ -5,6 +5,7 @@
 #include "array/convert.h"
 #include "base/error.h"
 #include "base/words.h"
+#include "codec/quantise.h"
 
 namespace forebay::zarr {
 namespace {
@@ -157,7 +158,8 @@ Coding coding_of(const std::string& text, Type type, char order) {
   for (const std::string& stage : coding.stages) {
     const std::string name = name_of_stage(stage);
     compressed = name == "deflate" || name == "zstd";
-    if (name == "checksum") continue;  // only Forebay uses it
+    // Only Forebay uses checksums; quantised elements are not decoded.
+    if (name == "checksum" || quantisation_of(stage)) continue;
     if (name == "shuffle") {
       all.push_back({{"id", "shuffle"}, {"elementsize", width}});
     } else if (name == "deflate") {
@@ -248,13 +250,13 @@ std::string printed(const Json& json, int indent) {
 std::vector<std::byte> encode(const Coding& coding, const Pipeline& pipeline, const ChunkInfo& info,
                               std::span<const std::byte> raw, CodecWorkspace& workspace) {
   ChunkInfo plain = info;
-  plain.plain = true;  // other readers do not know masks
+  plain.plain = true;  // other readers do not know masks; elements have been quantised
   const EncodedChunk encoded = pipeline.encode(plain, raw, workspace);
   if (encoded.skipped == 0) return {encoded.bytes.begin(), encoded.bytes.end()};
   std::vector<std::byte> bytes(raw.begin(), raw.end());
   for (const std::string& stage : coding.stages) {
     const std::string name = name_of_stage(stage);
-    if (name == "checksum") continue;
+    if (name == "checksum" || quantisation_of(stage)) continue;
     if (name == "shuffle") {
       bytes = shuffled(bytes, static_cast<std::size_t>(size_of(info.type)));
     } else if (name == "deflate") {

@@ -89,8 +89,9 @@ class IndexFieldReader : public logged::Parser {
 const Entry& ChunkTable::get(Count id) const {
   static const auto& absent = *new Entry;
   const auto p = static_cast<std::size_t>(id / chunks_per_page);
-  if (p >= pages_.size() || !pages_[p]) return absent;
-  const auto& entries = pages_[p]->entries;
+  const Page* const page = p < pages_.size() ? page_at(p) : nullptr;
+  if (page == nullptr) return absent;
+  const auto& entries = page->entries;
   const auto i = static_cast<std::size_t>(id % chunks_per_page);
   return i < entries.size() ? entries[i] : absent;
 }

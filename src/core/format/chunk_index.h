@@ -20,10 +20,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "array/type.h"
@@ -79,6 +81,9 @@ struct Page {
 };
 
 /// The chunks of one variable, by chunk id. Memory grows with pages in use, not with the grid.
+///
+/// A table that nobody changes may read its pages on demand. Then get() and for_each() fail as the
+/// reading does, and a reference from get() is valid until the next call of either.
 class ChunkTable {
  public:
   std::vector<Count> shape;  ///< of a chunk; empty until chosen. The header's copy may lag behind.
@@ -94,6 +99,15 @@ class ChunkTable {
   /// Returns the same for the page of one chunk and the references to all pages. set(id) changes it
   /// by the same amount as bytes().
   Count bytes_around(Count id) const;
+  /// Returns a page that is stored; null if no chunk of it was ever written.
+  using ReadPage = std::function<std::unique_ptr<Page>(std::size_t page)>;
+  /// The table has so many pages, and `read` reads those that it is asked for.
+  void read_on_demand(std::size_t pages, ReadPage read) {
+    pages_.resize(pages);
+    read_ = std::move(read);
+  }
+  /// Forgets a page, which is read again when it is asked for.
+  void forget(std::size_t page) { pages_[page].reset(); }
   std::vector<std::unique_ptr<Page>>& pages() { return pages_; }
   const std::vector<std::unique_ptr<Page>>& pages() const { return pages_; }
 
@@ -101,16 +115,23 @@ class ChunkTable {
   template <typename F>
   void for_each(F&& f) const {
     for (std::size_t p = 0; p < pages_.size(); ++p) {
-      if (!pages_[p]) continue;
-      for (std::size_t i = 0; i < pages_[p]->entries.size(); ++i) {
-        const Entry& e = pages_[p]->entries[i];
+      const Page* const page = page_at(p);
+      if (page == nullptr) continue;
+      for (std::size_t i = 0; i < page->entries.size(); ++i) {
+        const Entry& e = page->entries[i];
         if (e.present()) f(static_cast<Count>(p) * chunks_per_page + static_cast<Count>(i), e);
       }
     }
   }
 
  private:
-  std::vector<std::unique_ptr<Page>> pages_;
+  const Page* page_at(std::size_t p) const {
+    if (!pages_[p] && read_) pages_[p] = read_(p);
+    return pages_[p].get();
+  }
+
+  mutable std::vector<std::unique_ptr<Page>> pages_;
+  ReadPage read_;
 };
 
 struct Root {

@@ -349,7 +349,7 @@ void print_variable(Writer& out, const Variable& var, int version) {
 std::optional<int> detect(std::span<const std::byte> first_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(first_bytes.data()),
                               first_bytes.size());
-  if (text.starts_with(hdf5_signature) || text.starts_with(masked_signature)) return 3;
+  if (text.starts_with(hdf5_signature)) return 3;
   if (text.size() < 4 || !text.starts_with("CDF")) return std::nullopt;
   const int version = static_cast<unsigned char>(text[3]);
   if (version == 1 || version == 2 || version == 5) return version;

@@ -12,6 +12,7 @@
 #include "comm/agree.h"
 #include "format/classic_header.h"
 #include "layout/chunked/chunk_policy.h"
+#include "layout/codec_choice.h"
 #include "storage/directory.h"
 
 namespace forebay {
@@ -176,6 +177,49 @@ void rename_whole(const std::string& from, const std::string& to) {
     throw *failed;
   }
   if (is_there) remove_whole(aside);
+}
+
+std::vector<const LayoutEntry*> part_layouts() {
+  std::vector<const LayoutEntry*> layouts;
+  for (const Part* part : parts(PartKind::layout)) {
+    const auto* layout = static_cast<const LayoutEntry*>(part);
+    if (layout->in_classic.make) layouts.push_back(layout);
+  }
+  return layouts;
+}
+
+void set_chunk_by_program(const Schema& schema, Method& method, Variable& var,
+                          std::span<const Count> shape) {
+  const auto set = [&](Variable& v) {
+    for (const LayoutEntry* layout : part_layouts())
+      if (layout->in_classic.set_shape)
+        return layout->in_classic.set_shape(schema, method, v, shape);
+  };
+  const auto said = said_outside(method, var.name, "layout");
+  if (!said || layout_for(method, var) == "chunked") return set(var);
+  Variable unused = var;
+  set(unused);
+  note_overruled(method, "the program's chunk shape of variable " + var.name, *said);
+}
+
+void set_filter_by_program(const Schema& schema, Method& method, Variable& var,
+                           const std::string& pipeline) {
+  const auto set = [&](Variable& v, const std::string& codec) {
+    const auto layouts = part_layouts();
+    for (auto layout = layouts.rbegin(); layout != layouts.rend(); ++layout) {
+      const auto set_codec = (*layout)->in_classic.set_codec;
+      if (set_codec && set_codec(schema, method, v, codec)) return;
+    }
+  };
+  const auto layout = said_outside(method, var.name, "layout");
+  const auto codec = said_outside(method, var.name, "codec");
+  const bool stays = layout && layout_for(method, var) == "canonical";
+  if (!stays && !codec) return set(var, pipeline);
+  Variable unused = var;
+  set(unused, pipeline);
+  if (!stays) set(var, codec_for(method, schema, var));
+  note_overruled(method, "the program's codec " + pipeline + " of variable " + var.name,
+                 stays ? *layout : *codec);
 }
 
 }  // namespace forebay

@@ -197,6 +197,17 @@ struct LayoutEntry : Part {
 
 extern const LayoutEntry canonical_layout, chunked_layout;  // the core's own
 
+/// Returns the layouts that have a part of classic files.
+std::vector<const LayoutEntry*> part_layouts();
+
+/// Local, in define mode. Set how the program wants a variable to be cut and encoded, unless the
+/// method says otherwise from outside: then it gets a note. Errc::einval for impossible values,
+/// even where they are overruled.
+void set_chunk_by_program(const Schema& schema, Method& method, Variable& var,
+                          std::span<const Count> shape);
+void set_filter_by_program(const Schema& schema, Method& method, Variable& var,
+                           const std::string& pipeline);
+
 /// Returns the layout that keeps a variable of a classic file.
 const LayoutEntry& layout_of(const Variable& var);
 /// Returns whether a variable's values are kept by an ApartPart: what lies at its `begin` is an

@@ -1,6 +1,8 @@
 #include "layout/codec_choice.h"
 
 #include "base/error.h"
+#include "codec/quantise.h"
+#include "format/anchor.h"
 #include "method/part.h"
 
 namespace forebay {
@@ -43,6 +45,16 @@ std::string codec_by_program(const Variable& var, const std::string& text) {
                 "use a lossless one: deflate, zstd, shuffle, bitshuffle");
   }
   return pipeline.for_type(var.type).text();
+}
+
+void add_quantisation(Variable& var) {
+  const auto by = quantisation_of(var.chunking ? var.chunking->codec : var.slab_codec.value_or(""));
+  if (!by) return;
+  for (const char* name : {by->netcdf_attribute(), by->cf_attribute()}) {
+    const auto known = anchors::integers_of(var.attributes, name);
+    if (known && known->size() == 1 && (*known)[0] <= by->number) continue;
+    var.attributes.put(anchors::integers(name, std::vector<std::int32_t>{by->number}));
+  }
 }
 
 Pipeline stored_pipeline(const Variable& var, const std::string& codec) {

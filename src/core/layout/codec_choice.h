@@ -26,6 +26,12 @@ std::string codec_for(const Method& method, const Schema& schema, const Variable
 /// type that is not floating-point.
 std::string codec_by_program(const Variable& var, const std::string& text);
 
+/// Gives a new variable whose codec quantises the attributes that say so: netCDF-C's and CF's
+/// (1.12, 8.4.2), whose container variable is left out, as it would shift the numbers of variables.
+/// One of fewer digits or bits, which a copied variable brings along, stays. The result is the same
+/// on all ranks, as the codec is.
+void add_quantisation(Variable& var);
+
 /// The pipeline that a file states for a variable. Errc::enotsupport, with the variable's name, if
 /// this build lacks it.
 Pipeline stored_pipeline(const Variable& var, const std::string& codec);

@@ -166,22 +166,16 @@ void leave_data_files(const std::string& path, const std::set<std::uint32_t>& nu
 
 std::shared_ptr<File> Opened::file(std::uint32_t number) {
   const std::lock_guard lock(opening_);
-  const auto found = std::find_if(files_.begin(), files_.end(),
-                                  [&](const auto& known) { return known.first == number; });
-  if (found != files_.end()) {
-    files_.splice(files_.begin(), files_, found);
-    return files_.front().second;
-  }
-  auto file = std::make_shared<File>(data_path(path_, number), false, rank_, report_);
-  file->share(caches_);
-  const auto check = [front = Front{id_, number}](File& its) { check_front(its, front); };
-  if (main_) expect_beside(*file, *main_, check);
-  file->ensure_open();  // errors already contain the file's name
-  if (!main_) naming(file->path(), [&] { check(*file); });
-  if (file->has_weak_caches()) seen_.insert(number);
-  files_.emplace_front(number, file);
-  if (files_.size() > most) files_.pop_back();
-  return file;
+  return files_.get(number, [&] {
+    auto file = std::make_shared<File>(data_path(path_, number), false, rank_, report_);
+    file->share(caches_);
+    const auto check = [front = Front{id_, number}](File& its) { check_front(its, front); };
+    if (main_) expect_beside(*file, *main_, check);
+    file->ensure_open();  // errors already contain the file's name
+    if (!main_) naming(file->path(), [&] { check(*file); });
+    if (file->has_weak_caches()) seen_.insert(number);
+    return file;
+  });
 }
 
 std::set<std::uint32_t> Opened::others(const std::map<std::uint32_t, Count>& known) const {
@@ -199,7 +193,7 @@ std::set<std::uint32_t> Opened::others(const std::map<std::uint32_t, Count>& kno
 
 void Opened::look_again() {
   const std::lock_guard lock(opening_);
-  for (const auto& [number, file] : files_) file->look_again();
+  files_.each([](const auto& file) { file->look_again(); });
 }
 
 void Opened::leave() noexcept { leave_data_files(path_, seen_, rank_, report_, caches_); }

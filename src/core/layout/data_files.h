@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +24,7 @@
 #include "format/data_file_front.h"
 #include "method/method.h"
 #include "storage/file.h"
+#include "storage/open_files.h"
 
 namespace forebay::data_files {
 
@@ -91,12 +91,10 @@ std::vector<Rank> writers_of(const Comm& comm, const Method& method);
 void leave_data_files(const std::string& path, const std::set<std::uint32_t>& numbers, Rank rank,
                       Report& report, ClientCaches caches) noexcept;
 
-/// Data files for reading. They are opened when needed, at most `most` at a time, and their fronts
-/// are checked. Thread-safe.
+/// Data files for reading. They are opened when needed, few at a time, and their fronts are
+/// checked. Thread-safe.
 class Opened {
  public:
-  static constexpr std::size_t most = 64;
-
   /// `main` is the file beside which they lie, if this process has it open.
   Opened(std::string path, std::uint64_t id, Rank rank, Report& report, ClientCaches caches,
          File* main = nullptr)
@@ -124,8 +122,8 @@ class Opened {
   ClientCaches caches_;
   File* main_;
   std::mutex opening_;
-  std::list<std::pair<std::uint32_t, std::shared_ptr<File>>> files_;  // most recently used first
-  std::set<std::uint32_t> seen_;                                      // only if caches are weak
+  OpenFiles<std::uint32_t, std::shared_ptr<File>> files_;
+  std::set<std::uint32_t> seen_;  // only if caches are weak
 };
 
 }  // namespace forebay::data_files

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/words.h"
+#include "method/adios_methods.h"
 #include "method/glob.h"
 #include "method/group_config.h"
 #include "method/method_keys.h"
@@ -86,17 +87,26 @@ class Parser {
     }
   }
 
-  // Reads all attributes except `besides` as keys.
-  std::vector<ConfigSetting> settings_of(const pugi::xml_node& node,
-                                         std::string_view besides) const {
+  // Reads all attributes except `besides` as keys. Those that the attribute `adios` stands for come
+  // first, so that keys beside it take precedence.
+  std::vector<ConfigSetting> settings_of(const pugi::xml_node& node, std::string_view besides,
+                                         const char* adios = nullptr) const {
     std::vector<ConfigSetting> settings;
     Method scratch;
+    if (const auto named = adios ? node.attribute(adios) : pugi::xml_attribute()) {
+      const int line = xml_.line_of(node, adios);
+      const std::string via = std::string(adios) + "=" + named.value();
+      for (auto& [key, value] : keys_of_adios_method(named.value(), xml_.where(line))) {
+        set_method_key(scratch, key, value, xml_.where(line) + ": " + via, xml_.where(line));
+        settings.push_back({key, value, line, via});
+      }
+    }
     for (const pugi::xml_attribute attribute : node.attributes()) {
       const std::string key = attribute.name();
-      if (key == besides) continue;
+      if (key == besides || (adios && key == adios)) continue;
       const int line = xml_.line_of(node, key);
       set_method_key(scratch, key, attribute.value(), xml_.where(line), xml_.where(line));
-      settings.push_back({key, attribute.value(), line});
+      settings.push_back({key, attribute.value(), line, {}});
     }
     return settings;
   }
@@ -106,7 +116,8 @@ class Parser {
     if (!node.attribute("group"))
       xml_.refuse(xml_.line_of(node), "<method> has no group", "give group=\"NAME\"");
     xml_.refuse_children(node);
-    return {node.attribute("group").value(), xml_.line_of(node), settings_of(node, "group")};
+    return {node.attribute("group").value(), xml_.line_of(node),
+            settings_of(node, "group", "method")};
   }
 
   FileRule parse_file(const pugi::xml_node& node) const {
@@ -160,10 +171,11 @@ Config parse_config(std::string_view text, const std::string& name) {
 }
 
 void apply_config(const Config& config, const std::string& path, Method& method,
-                  const std::string& group, bool is_checkpoint) {
+                  const std::string& group, bool is_checkpoint, std::size_t which) {
   const auto apply = [&](const std::vector<ConfigSetting>& settings, bool names_file) {
     for (const ConfigSetting& setting : settings) {
-      const std::string place = config.name + ":" + std::to_string(setting.line);
+      std::string place = config.name + ":" + std::to_string(setting.line);
+      if (!setting.via.empty()) place += ", " + setting.via;
       set_method_key(method, setting.key, setting.value, place,
                      Origin(place, SaidBy::config, names_file));
     }
@@ -180,7 +192,7 @@ void apply_config(const Config& config, const std::string& path, Method& method,
   }
   if (group.empty()) return;
   for (const GroupMethod& rule : config.group_methods)
-    if (rule.group == group) apply(rule.settings, true);
+    if (rule.group == group && which-- == 0) return apply(rule.settings, true);
 }
 
 }  // namespace forebay

@@ -11,6 +11,7 @@
 // not match, so that a mistake shows at the first run and not at the first checkpoint.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,8 @@ namespace forebay {
 /// One attribute that sets a key.
 struct ConfigSetting {
   std::string key, value;
-  int line = 0;  ///< counted from 1
+  int line = 0;     ///< counted from 1
+  std::string via;  ///< the attribute that stands for it, "method=MPI"; empty: its own
 };
 
 struct FileRule {
@@ -34,7 +36,8 @@ struct FileRule {
   bool of_checkpoints = false;  ///< only for checkpoints
 };
 
-/// Keys for the files of a group; they take precedence over those of FileRule.
+/// Keys for the files of a group; they take precedence over those of FileRule. Each element of a
+/// group is a method, which writes a file of its own.
 struct GroupMethod {
   std::string group;
   int line = 0;
@@ -54,8 +57,8 @@ struct Config {
 Config parse_config(std::string_view text, const std::string& name);
 
 /// Applies all matching rules to `method`: also those of `group`, if a group is given, and those
-/// for checkpoints, if `is_checkpoint` is set.
+/// for checkpoints, if `is_checkpoint` is set. `which` of the group's methods counts from 0.
 void apply_config(const Config& config, const std::string& path, Method& method,
-                  const std::string& group = {}, bool is_checkpoint = false);
+                  const std::string& group = {}, bool is_checkpoint = false, std::size_t which = 0);
 
 }  // namespace forebay

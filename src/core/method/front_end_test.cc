@@ -80,32 +80,32 @@ TEST(FrontEnd, no_key_is_ignored_in_silence) {
 }
 
 TEST(FrontEnd, what_is_refused_says_who_named_it_and_what_would_do) {
-  Method method = choose_method("x.h5", {{"layout", "chunked"}}, MethodSources{});
+  Method method = choose_method("x.h5", {{"layout", "patches"}}, MethodSources{});
   try {
     keep_honoured(method, FrontEnd::hdf5);
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(
         error.what(),
-        "MPI_Info: HDF5 files through the connector have no layout=chunked (accepted here: "
-        "auto|canonical|log; layout=chunked is for netCDF files (docs/pnetcdf.md), netCDF "
+        "MPI_Info: HDF5 files through the connector have no layout=patches (accepted here: "
+        "auto|canonical|chunked|log; layout=patches is for netCDF files (docs/pnetcdf.md), netCDF "
         "files of groups (docs/groups.md))");
   }
-  EXPECT_EQ(method.layout, "chunked");
+  EXPECT_EQ(method.layout, "patches");
 }
 
 TEST(FrontEnd, a_general_rule_that_does_not_reach_a_file_leaves_its_defaults) {
   MethodSources sources;
-  sources.forebay_hints = "layout=chunked;codec=zstd:3;stage=burst;compact=close";
+  sources.forebay_hints = "layout=patches;codec=zstd:3;stage=burst;compact=close";
   Method method = choose_method("x.h5", {}, sources);
   keep_honoured(method, FrontEnd::hdf5);
   EXPECT_EQ(method.layout, "canonical");
-  EXPECT_EQ(method.codec, "none");
+  EXPECT_EQ(method.codec, "zstd:3");
   EXPECT_EQ(method.stage, "auto");
   EXPECT_EQ(method.compact, Compact::close);
   EXPECT_FALSE(method.origin.contains("layout"));
-  EXPECT_EQ(method.notes.size(), 3u);
-  EXPECT_TRUE(mentions(method, "codec"));
+  EXPECT_EQ(method.notes.size(), 2u);
+  EXPECT_TRUE(mentions(method, "stage"));
 }
 
 /// The weaker choice, which the front end honours, applies with its origin.
@@ -138,7 +138,7 @@ TEST(FrontEnd, a_general_rule_that_does_not_reach_a_file_leaves_the_weaker_choic
 TEST(FrontEnd, a_general_rule_does_not_hide_what_is_named_for_the_file_and_cannot_be) {
   MethodSources sources;
   sources.forebay_hints = "layout=decomposed";
-  Method method = choose_method("x.h5", {{"layout", "chunked"}}, sources);
+  Method method = choose_method("x.h5", {{"layout", "patches"}}, sources);
   EXPECT_THROW(keep_honoured(method, FrontEnd::hdf5), Error);
 }
 
@@ -165,16 +165,16 @@ TEST(FrontEnd, rules_for_variables_are_told_of_too) {
   MethodSources sources;
   sources.config_name = "run.xml";
   sources.config_text =
-      "<forebay><file match='*'><variable match='T*' codec='zstd:1'/></file></forebay>";
+      "<forebay><file match='*'><variable match='T*' layout='patches'/></file></forebay>";
   Method method = choose_method("x.h5", {}, sources);
   keep_honoured(method, FrontEnd::hdf5);
   ASSERT_EQ(method.notes.size(), 1u);
   EXPECT_EQ(method.notes[0],
             "run.xml:1 did not reach this file: HDF5 files through the connector have no "
-            "codec=zstd:1 (variables T*)");
-  EXPECT_EQ(variable_value(method, "T1", "codec"), "none");
+            "layout=patches (variables T*)");
+  EXPECT_EQ(variable_value(method, "T1", "layout"), "canonical");
   sources.config_text =
-      "<forebay><file match='x.h5'><variable match='T' codec='zstd:1'/></file></forebay>";
+      "<forebay><file match='x.h5'><variable match='T' layout='patches'/></file></forebay>";
   method = choose_method("x.h5", {}, sources);
   EXPECT_THROW(keep_honoured(method, FrontEnd::hdf5), Error);
 }

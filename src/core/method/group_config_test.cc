@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "method/config.h"
+#include "method/group_methods.h"
 
 namespace forebay {
 namespace group_config_test {
@@ -87,6 +88,33 @@ TEST(GroupConfig, a_groups_method_beats_the_files) {
   EXPECT_EQ(other.transport, "auto");
 }
 
+TEST(GroupConfig, each_method_of_a_group_is_one_by_itself) {
+  MethodSources sources;
+  sources.config_name = "run.xml";
+  sources.config_text = R"(<forebay>
+    <method group="g" transport="posix"/>
+    <method group="other" buffer_limit="1MiB"/>
+    <method group="g" buffer_limit="2MiB" subfiling="node"/>
+    <method group="g" method="posix" subfile_ranks="4"/>
+  </forebay>)";
+  EXPECT_EQ(methods_of_group(sources, "g"), 3U);
+  EXPECT_EQ(methods_of_group(sources, "other"), 1U);
+  EXPECT_EQ(methods_of_group(sources, "none"), 0U);
+  EXPECT_EQ(methods_of_group({}, "g"), 0U);
+  const auto method = [&](std::size_t which) {
+    return choose_group_method("out", sources, "g", which);
+  };
+  EXPECT_EQ(method(0).transport, "posix");
+  EXPECT_EQ(method(0).buffer_limit, Method{}.buffer_limit);
+  EXPECT_EQ(method(1).transport, "auto");
+  EXPECT_EQ(method(1).buffer_limit, 2 << 20);
+  EXPECT_EQ(method(2).layout, "process-group");
+  EXPECT_EQ(method(2).subfiling, Subfiling::ranks);
+  EXPECT_EQ(method(2).subfile_ranks, 4);
+  EXPECT_EQ(method(2).origin.at("subfile_ranks"), "run.xml:5");
+  EXPECT_EQ(method(2).origin.at("transport"), "run.xml:5, method=posix");
+}
+
 TEST(GroupConfig, the_environment_beats_a_groups_method) {
   MethodSources sources;
   sources.config_name = "run.xml";
@@ -109,6 +137,13 @@ TEST(GroupConfig, mistakes_are_told_with_their_line) {
   EXPECT_TRUE(says(refusal("<group name=\"restart\"/><method group=\"restrat\"/>"),
                    "did you mean \"restart\"?"));
   EXPECT_EQ(refusal("<method group=\"by_calls\" transport=\"posix\"/>"), "none");
+  EXPECT_TRUE(says(refusal("<method group=\"g\" method=\"VAR_MERGE\"/>"),
+                   "run.xml:2: ADIOS's method VAR_MERGE has nothing like it here"));
+  EXPECT_TRUE(says(refusal("<method group=\"g\"\nmethod=\"MPI_AGREGATE\"/>"),
+                   "run.xml:3: \"MPI_AGREGATE\" is no method of ADIOS (did you mean "
+                   "\"MPI_AGGREGATE\"?"));
+  EXPECT_TRUE(says(refusal("<method group=\"g\" method=\"MPI\">num_aggregators=4</method>"),
+                   "<method> holds nothing but attributes"));
 }
 
 TEST(GroupConfig, variables_that_make_no_sense_are_refused) {

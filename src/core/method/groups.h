@@ -7,12 +7,12 @@
 //                      [steps="every"|"once"] [gwrite="EXPRESSION OF THE PROGRAM"]
 //                      [characteristics="minmax,mean,histogram:LEAST,GREATEST,BINS"]/>
 //   attribute ::= <attribute name="NAME" value="VALUE" [type="TYPE"]/>
-//   method    ::= <method group="NAME" KEY="VALUE".../>
+//   method    ::= <method group="NAME" [method="NAME OF ADIOS"] KEY="VALUE".../>
 //
 // LIST: expressions (array/expression.h) of scalars of the group, separated by commas. A variable
 // without dimensions is a scalar. A variable within <global> is this rank's box of an array that
 // all ranks share. Any other array belongs to this rank alone, or is joined with those of other
-// ranks along dimension D.
+// ranks along dimension D. A group may have several methods: each writes a file.
 #pragma once
 
 #include <optional>

@@ -17,6 +17,7 @@
 #include "method/config.h"
 #include "method/front_end.h"
 #include "method/glob.h"
+#include "method/group_methods.h"
 #include "method/method_keys.h"
 #include "method/method_values.h"
 #include "method/part.h"
@@ -145,7 +146,7 @@ void set_strictly(Method& method, const KeySpec& spec, const std::string& value,
       method.codec = checked_codec(spec, value, where);
       return;
     case KeyKind::text:
-      method.*spec.word = value;
+      put_word(method, spec, value);
       return;
     case KeyKind::choice:
       if (!contains(spec.words, value)) refuse_value(spec, value, where, spec.words);
@@ -180,7 +181,7 @@ bool set_leniently(Method& method, const KeySpec& spec, const std::string& value
       return true;
     }
     case KeyKind::text:
-      method.*spec.word = value;
+      put_word(method, spec, value);
       return true;
     case KeyKind::choice:
       if (!contains(spec.words, lower_case(value))) return false;
@@ -238,16 +239,20 @@ int aggregators_of_each_node(std::string_view list) {
       std::min<Count>(parse_count(list.substr(1)).value_or(0), std::numeric_limits<int>::max()));
 }
 
-void apply_configuration(Method& method, const std::string& path, const MethodSources& sources,
-                         const std::string& group, bool is_checkpoint) {
-  if (sources.config_name.empty()) return;
+std::optional<Config> config_of(const MethodSources& sources) {
+  if (sources.config_name.empty()) return std::nullopt;
   if (!sources.config_error.empty()) {
     throw Error(Errc::einval,
                 "FOREBAY_CONFIG: cannot read " + sources.config_name + ": " + sources.config_error,
                 "accepted: the path of a readable XML file, or nothing");
   }
-  apply_config(parse_config(sources.config_text, sources.config_name), path, method, group,
-               is_checkpoint);
+  return parse_config(sources.config_text, sources.config_name);
+}
+
+void apply_configuration(Method& method, const std::string& path, const MethodSources& sources,
+                         const std::string& group, bool is_checkpoint, std::size_t which) {
+  if (const auto config = config_of(sources))
+    apply_config(*config, path, method, group, is_checkpoint, which);
 }
 
 constexpr std::string_view json_report = "json:";
@@ -451,14 +456,15 @@ void note_overruled_keys(const Method& inside, Method& method) {
 }
 
 Method choose(const std::string& path, const HintMap& api_hints, const MethodSources& sources,
-              const std::string& group, bool is_checkpoint, const OwnHints& own) {
+              const std::string& group, bool is_checkpoint, const OwnHints& own,
+              std::size_t which = 0) {
   Method method;
   method.safe_mode = sources.safe_mode;
   method.strict_start = sources.strict_start;
   apply_report(method, sources.report);
   apply_program(method, api_hints, own);
   const Method inside = method;
-  apply_configuration(method, path, sources, group, is_checkpoint);
+  apply_configuration(method, path, sources, group, is_checkpoint, which);
   apply_pnetcdf_hints(method, sources.pnetcdf_hints);
   apply_hints(method, sources.forebay_hints, Origin("FOREBAY_HINTS", SaidBy::forebay_hints, false));
   note_overruled_keys(inside, method);
@@ -477,6 +483,19 @@ void note_overruled(Method& method, const std::string& what, const std::string& 
 Method choose_method(const std::string& path, const HintMap& api_hints,
                      const MethodSources& sources, const std::string& group, const OwnHints& own) {
   return choose(path, api_hints, sources, group, false, own);
+}
+
+Method choose_group_method(const std::string& path, const MethodSources& sources,
+                           const std::string& group, std::size_t which, const OwnHints& own) {
+  return choose(path, {}, sources, group, false, own, which);
+}
+
+std::size_t methods_of_group(const MethodSources& sources, const std::string& group) {
+  const auto config = config_of(sources);
+  if (!config) return 0;
+  return static_cast<std::size_t>(
+      std::count_if(config->group_methods.begin(), config->group_methods.end(),
+                    [&](const GroupMethod& method) { return method.group == group; }));
 }
 
 Method choose_checkpoint_method(const std::string& name, const MethodSources& sources,

@@ -17,6 +17,9 @@ constexpr std::array<std::string_view, 3> exchanges = {"auto", "shared", "messag
 constexpr std::array<std::string_view, 3> client_caches = {"auto", "coherent", "weak"};
 constexpr std::array<std::string_view, 3> subfilings = {"none", "node", "ranks"};
 constexpr std::array<std::string_view, 2> splits = {"none", "step"};
+constexpr std::array<std::string_view, 16> redundancies = {
+    "none",  "xor:2",  "xor:3",  "xor:4",  "xor:5",  "xor:6",  "xor:7",  "xor:8",
+    "xor:9", "xor:10", "xor:11", "xor:12", "xor:13", "xor:14", "xor:15", "xor:16"};
 constexpr std::array<std::string_view, 3> swaps = {"auto", "enable", "disable"};
 
 constexpr std::array<std::string_view, 2> bundle_create_words = {"at_once", "later"};
@@ -83,8 +86,8 @@ void add_method_keys(std::vector<KeySpec>& keys) {
                             "coordinate variables exact.",
                             "method"},
                            KeyKind::codec, KeyFamily::own)
-                     .honoured_by(netcdf_files | FrontEnd::checkpoints | FrontEnd::convert_hdf5 |
-                                  FrontEnd::convert_zarr)
+                     .honoured_by(netcdf_files | FrontEnd::hdf5 | FrontEnd::checkpoints |
+                                  FrontEnd::convert_hdf5 | FrontEnd::convert_zarr)
                      .with(encoded_layouts));
 }
 
@@ -226,10 +229,18 @@ constexpr KeySpec common_keys[] = {
                "engine"},
               nullptr, 0, most_ranks)
         .honoured_by(FrontEnd::checkpoints),
+    word_key({"redundancy", "none, or xor:2 to xor:16", "none",
+              "Whether checkpoints in files survive the loss of a node with its own disk: xor:N "
+              "keeps parity in sets of N ranks on different nodes, after each "
+              "forebay_checkpoint_sync, which is collective then (docs/checkpoints.md).",
+              "engine"},
+             nullptr, redundancies)
+        .honoured_by(FrontEnd::checkpoints),
     count_key({"ranks_per_node", "a number, at least 0", "0",
                "For tests: pretend that every node has this many ranks; 0 asks MPI.", "engine"},
               &Method::ranks_per_node, 0, most_ranks)
-        .honoured_by(netcdf_files | FrontEnd::hdf5 | bp_files | FrontEnd::bundles),
+        .honoured_by(netcdf_files | FrontEnd::hdf5 | bp_files | FrontEnd::bundles |
+                     FrontEnd::checkpoints),
     word_key({"nc_in_place_swap", "auto|enable|disable", "auto",
               "Whether the byte order may be changed in the caller's own write buffer. Accepted "
               "for compatibility: Forebay never writes to it.",

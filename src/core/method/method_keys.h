@@ -16,7 +16,8 @@ namespace forebay {
 
 /// How a key's value is read and stored.
 enum class KeyKind {
-  // The first three kinds, without a member of Method, are stored as text in Method::of_parts.
+  // Values of the first three kinds and of `text` that have no member of Method are stored as text
+  // in Method::of_parts.
   word,    ///< one of `words`, in Method::*word, or by `place`
   size,    ///< bytes between least and most, in Method::*size
   count,   ///< a whole number between least and most, in Method::*count

@@ -408,6 +408,9 @@ TEST(Method, names_of_wings_that_are_left_out_tell_which_wing_to_build) {
     EXPECT_TRUE(method.notes[0].starts_with("MPI_Info: this build has no " + what));
   }
   EXPECT_EQ(absent("layout", "canonical", "here"), std::nullopt);
+  // A name with a digit is among them.
+  if (!find_part(PartKind::container, "netcdf4"))
+    EXPECT_TRUE(refusal("container=netcdf4").starts_with("-128"));
 }
 
 TEST(Method, ill_formed_pnetcdf_hints_are_skipped) {

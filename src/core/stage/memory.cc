@@ -13,9 +13,15 @@
 // operation in which all ranks write the same elements (typically a time) is held on rank 0 alone,
 // since it is undefined whose values win. If overlaps cannot be detected, that holds only for the
 // first held operation: otherwise a rank's own writes would lose their order.
+//
+// Independent writes to chunks wait in the layout for the next collective step, since a chunk has
+// one owner. For a member of a shared stage whose variables all belong to a joint layout they are
+// held here instead, and become one operation then, which waits for the other members' like any
+// other. An independent read of the rank passes them on to the layout, which shows it what waits.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -76,7 +82,7 @@ class MemoryStage : public HoldingStage {
       drop_unagreed();
       return layout_->carry_out_foreseen(requests, write, *needs.foreseen);
     }
-    if (!collective) return layout_->carry_out(requests, write, false);
+    if (!collective) return submit_alone(requests, write);
     if (!write) {
       carry_out_held();
       return layout_->carry_out(requests, false, true);
@@ -99,18 +105,24 @@ class MemoryStage : public HoldingStage {
 
   void flush(bool collective) override {
     if (!collective) return;
+    if (holds_alone_) join_alone();
     carry_out_held();
     layout_->flush();
   }
   bool may_be_behind() const override { return holds_writes() || layout_->may_be_behind(); }
   void begin_alone() override {
-    carry_out_held();
+    if (shared_ != nullptr) {
+      const Layout::ForJoint joint = layout_->for_joint({});  // which needs no memory
+      holds_alone_ = joint.layout && !joint.any_others;
+    }
+    if (!holds_alone_ || holds_writes()) carry_out_held();
     alone_ = true;
   }
   void before_header() override { carry_out_held(); }
   void end_alone() override {
-    alone_ = false;
-    layout_->flush();
+    const auto failed = attempt_to([&] { holds_alone_ ? join_alone() : layout_->flush(); });
+    alone_ = holds_alone_ = false;  // collective writes follow
+    if (failed) throw *failed;
   }
   bool holds_writes() const override { return !ends_.empty(); }
   void use(Layout& layout) override { layout_ = &layout; }
@@ -153,13 +165,71 @@ class MemoryStage : public HoldingStage {
   }
   std::size_t agreed() const { return ends_.empty() ? 0 : ends_.back().requests; }
 
+  // Local, in independent mode. Holds writes, or passes them on behind those that are held.
+  void submit_alone(std::span<Request> requests, bool write) {
+    bool held = false;
+    if (write && holds_alone_) attempt_to([&] { held = hold(requests); });
+    if (held) {
+      alone_requests_ = requests_.size() - agreed();
+      return;
+    }
+    drop_unagreed();
+    pass_on_alone();
+    layout_->carry_out(requests, write, false);
+    passed_on_ = passed_on_ || (write && holds_alone_);
+  }
+  // Local. Those for which the layout lacks memory are still held, with all behind them; one that
+  // it refuses is dropped with its error.
+  void pass_on_alone() {
+    if (alone_requests_ == 0) return;
+    passed_on_ = true;
+    const auto first = requests_.begin() + static_cast<std::ptrdiff_t>(agreed());
+    const auto end = first + static_cast<std::ptrdiff_t>(alone_requests_);
+    auto at = first;
+    std::optional<Error> failed;
+    while (at != end && !failed) {
+      failed = attempt_to([&] { layout_->carry_out(std::span(&*at, 1), true, false); });
+      if (!failed || failed->code() != Errc::enomem) ++at;
+    }
+    std::for_each(first, at, [&](Request& r) { let_go(r); });
+    alone_requests_ -= static_cast<std::size_t>(at - first);
+    requests_.erase(first, at);
+    if (failed) throw *failed;
+  }
+  // Collective. What ranks hold of independent writes becomes one operation. What they have passed
+  // on comes before it, and needs the definitions, which may wait.
+  void join_alone() {
+    std::array<std::int64_t, 3> all{alone_requests_ > 0, passed_on_, site_.schema.numrecs};
+    agree_on_error(site_.comm, attempt_to([&] { ends_.reserve(ends_.size() + 1); }), all,
+                   Reduce::max);
+    site_.schema.numrecs = all[2];
+    std::optional<Error> failed;
+    if (all[1] != 0) {
+      passed_on_ = false;
+      holds_alone_ = false;  // the shared stage may call flush()
+      failed = attempt_to([&] {
+        carry_out_held();
+        layout_->flush();
+        site_.host.write_agreed_numrecs();
+      });
+      holds_alone_ = true;
+    }
+    if (all[0] != 0) {  // they keep their place before later writes, whatever failed
+      note_records();
+      ends_.push_back({agreed() + std::exchange(alone_requests_, 0), site_.schema.numrecs});
+      ++held_operations_;
+    }
+    if (failed) throw *failed;
+  }
+
   // Between operations, the schema counts the records of held operations and no others.
   void note_records() {
     if (!ends_.empty() && ends_.back().records < 0) ends_.back().records = site_.schema.numrecs;
   }
   // Drops the requests of an operation that is not held after all.
   void drop_unagreed() {
-    for (; requests_.size() > agreed(); requests_.pop_back()) let_go(requests_.back());
+    for (; requests_.size() > agreed() + alone_requests_; requests_.pop_back())
+      let_go(requests_.back());
   }
   void let_go(Request& r) {
     bytes_ -= held_bytes(r);
@@ -285,6 +355,7 @@ class MemoryStage : public HoldingStage {
   void clear() {
     requests_.clear();
     ends_.clear();
+    alone_requests_ = 0;
     bytes_ = 0;
   }
 
@@ -294,8 +365,13 @@ class MemoryStage : public HoldingStage {
   SharedStage* shared_;
   Count limit_;
   bool alone_ = false, gave_up_ = false;
-  bool holds_ = false;             // the current operation may be held
-  std::vector<Request> requests_;  // in the order of calls; each owns its data
+  bool holds_ = false;        // the current operation may be held
+  bool holds_alone_ = false;  // independent writes are held; equal on all ranks
+  bool passed_on_ = false;    // this rank has passed some of them on to the layout
+  // In the order of calls; each owns its data. Behind those of held operations are as many
+  // independent writes, then those of the current operation.
+  std::vector<Request> requests_;
+  std::size_t alone_requests_ = 0;
   struct End {
     std::size_t requests;  // on this rank, including earlier operations
     Count records = -1;    // of the file by then; may be unknown for the last operation

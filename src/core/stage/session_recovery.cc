@@ -115,18 +115,7 @@ void gather_sentences(const Comm& comm, std::vector<std::string>& sentences) {
 // -- LogReaders
 
 journal::Reader& LogReaders::get(const std::string& stem, int part) {
-  const auto key = std::pair(stem, part);
-  auto found = open_.find(key);
-  if (found == open_.end()) {
-    if (open_.size() >= most_open) {
-      open_.erase(std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
-        return a.second.used < b.second.used;
-      }));
-    }
-    found = open_.emplace(key, Open{open_log(stem, part, report_), 0}).first;
-  }
-  found->second.used = ++uses_;
-  return *found->second.reader;
+  return *open_.get({stem, part}, [&] { return open_log(stem, part, report_); });
 }
 
 // -- SessionRecovery

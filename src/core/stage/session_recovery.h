@@ -13,6 +13,7 @@
 
 #include "base/timeline.h"
 #include "stage/recovery.h"
+#include "storage/open_files.h"
 #include "store/journal_files.h"
 #include "store/staging_control.h"
 
@@ -36,17 +37,13 @@ class LogReaders {
   Report& report() { return report_; }
 
  private:
-  static constexpr std::size_t most_open = 200;
-  struct Open {
-    std::unique_ptr<journal::Reader> reader;
-    std::uint64_t used = 0;
-  };
   journal::Reader& get(const std::string& stem, int part);
 
   std::mutex mutex_;
   Report report_;
-  std::map<std::pair<std::string, int>, Open> open_;
-  std::uint64_t uses_ = 0;
+  // Each has two files.
+  OpenFiles<std::pair<std::string, int>, std::unique_ptr<journal::Reader>> open_{
+      std::max<std::size_t>(most_open_files() / 2, 1)};
 };
 
 /// What a SessionRecovery works on.

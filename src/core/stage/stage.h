@@ -105,6 +105,8 @@ class StageHost {
   /// Collective. Makes operations visible that were carried out without publication, and the number
   /// of records, on which ranks agree.
   virtual void publish() { write_agreed_numrecs(); }
+  /// Collective. Does what Container::show() does.
+  virtual void show() {}
   /// Local. The write queue of the data's files, if StageEntry::writes_later.
   virtual WriteQueue* later() { return nullptr; }
   /// Local. Null if the layout cannot write from another thread.

@@ -29,8 +29,12 @@ std::unique_ptr<Transport> make_collective(const Comm& comm, std::shared_ptr<Byt
 }  // namespace
 
 extern const TransportEntry independent_transport{
-    {"independent", "MPI-IO without collective buffering", 20}, make_independent, needs};
+    {"independent", "MPI-IO without collective buffering", 20, {}, netcdf_files | FrontEnd::groups},
+    make_independent,
+    needs};
 extern const TransportEntry collective_transport{
-    {"collective", "MPI-IO with it", 30}, make_collective, needs};
+    {"collective", "MPI-IO with it", 30, {}, netcdf_files | FrontEnd::groups},
+    make_collective,
+    needs};
 
 }  // namespace forebay

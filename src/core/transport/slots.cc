@@ -277,27 +277,6 @@ void Slots::release(const Use& use) {
   wake(c);
 }
 
-void Slots::fill_holes(const Use& use, ByteFile& file,
-                       std::vector<std::pair<Count, Count>>& holes) {
-  constexpr std::size_t few = 8;
-  std::byte* data = buffer(use.slot);
-  auto read = [&](Count from, Count to, std::byte* into) {
-    const auto bytes = static_cast<std::size_t>(to - from);
-    const std::size_t got = file.read_at(use.begin + from, {into, bytes});
-    std::memset(into + got, 0, bytes - got);
-  };
-  if (holes.size() <= few) {
-    for (auto [from, to] : holes) read(from, to, data + from);
-  } else {
-    const Count from = holes.front().first, to = holes.back().second;
-    std::vector<std::byte> span(static_cast<std::size_t>(to - from));
-    read(from, to, span.data());
-    for (auto [a, b] : holes)
-      std::memcpy(data + a, span.data() + (a - from), static_cast<std::size_t>(b - a));
-  }
-  holes.clear();
-}
-
 void Slots::write_out(const Use& use, ByteFile& file, Count hole_threshold, Report& report) {
   const bool later = file.writes_later();
   StepTimer timer(report, later ? Step::stage : Step::write);
@@ -306,15 +285,8 @@ void Slots::write_out(const Use& use, ByteFile& file, Count hole_threshold, Repo
   const Count low = c.low.load(std::memory_order_relaxed);
   Count written = 0;  // if a thread writes, the file counts in another report
   const auto failure = attempt_to([&] {
-    std::vector<std::pair<Count, Count>> holes;
-    const auto note = [&](Count from, Count to) { holes.emplace_back(from, to); };
-    for_each_bridged_run(
-        cover(use.slot), low, high, hole_threshold, note, [&](Count from, Count to) {
-          if (!holes.empty()) fill_holes(use, file, holes);
-          file.write_data_at(use.begin + from,
-                             {buffer(use.slot) + from, static_cast<std::size_t>(to - from)});
-          written += to - from;
-        });
+    written = write_covered(file, use.begin, buffer(use.slot), cover(use.slot), low, high,
+                            hole_threshold);
     if (!later) timer.moved(written);
   });
   release_placed(use);

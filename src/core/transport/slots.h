@@ -28,7 +28,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -44,6 +43,7 @@
 #include "comm/topology.h"
 #include "transport/aggregation_rules.h"
 #include "transport/extent_reader.h"
+#include "transport/window_cover.h"
 
 namespace forebay {
 
@@ -140,8 +140,8 @@ class Slots {
   template <typename F>
   void for_each_run(const Use& use, F&& f) const {
     const Control& c = control(use.slot);
-    for_each_run(cover(use.slot), c.low.load(std::memory_order_relaxed),
-                 c.high.load(std::memory_order_relaxed), f);
+    forebay::for_each_run(cover(use.slot), c.low.load(std::memory_order_relaxed),
+                          c.high.load(std::memory_order_relaxed), f);
   }
   std::byte* bytes(const Use& use) const { return buffer(use.slot); }
   /// release_placed(): the bytes were sent, the slot is free. publish(): all may copy the bytes.
@@ -171,47 +171,6 @@ class Slots {
   };
   using Word = std::atomic<std::uint64_t>;
 
-  /// Calls f(from, to) for each run of set bits; all lie within [low, high).
-  template <typename W, typename F>
-  static void for_each_run(const W* words, Count low, Count high, F&& f) {
-    Count open = -1;  // where a run began that has not ended
-    for (Count w = low / 64; w * 64 < high; ++w) {
-      std::uint64_t word = words[w];  // if atomic, it is complete by now
-      Count at = w * 64;
-      // `word` has the bits from `at` on: zeros, then a run that ends inside them or at their end.
-      while (word != 0) {
-        const int zeros = std::countr_zero(word);
-        if (open >= 0 && zeros > 0) f(std::exchange(open, -1), at);
-        word >>= zeros, at += zeros;
-        const int ones = std::countr_one(word);
-        if (open < 0) open = at;
-        at += ones;
-        if (at == w * 64 + 64) break;
-        f(std::exchange(open, -1), at);
-        word >>= ones;
-      }
-      if (word == 0 && open >= 0) f(std::exchange(open, -1), w * 64);
-    }
-    if (open >= 0) f(open, high);
-  }
-  /// Does the same, but joins runs with a hole of up to `bridge` between them. hole(from, to) comes
-  /// before the run that contains the hole.
-  template <typename W, typename Hole, typename F>
-  static void for_each_bridged_run(const W* words, Count low, Count high, Count bridge, Hole&& hole,
-                                   F&& f) {
-    Count begin = -1, end = -1;
-    for_each_run(words, low, high, [&](Count from, Count to) {
-      if (begin < 0) {
-        begin = from;
-      } else if (from - end <= bridge) {
-        hole(end, from);
-      } else {
-        f(std::exchange(begin, from), end);
-      }
-      end = to;
-    });
-    if (begin >= 0) f(begin, end);
-  }
   template <typename Condition>
   void wait_for(Control& control, const Meanwhile& meanwhile, Condition&& ready);
   void wake(Control& control);
@@ -222,7 +181,6 @@ class Slots {
   Lock* locks(int slot) const;           // one for each group of the cover's words
   Word* needed(int slot) const;          // one bit for each block of 4 KiB
   static std::size_t groups_of(Count window_size);
-  void fill_holes(const Use& use, ByteFile& file, std::vector<std::pair<Count, Count>>& holes);
   void clear_placed(const Use& use);
   void release(const Use& use);
 

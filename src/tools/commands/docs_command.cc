@@ -142,13 +142,15 @@ constexpr const char* codecs_title =
 
 constexpr const char* codec_rules = R"(
 A pipeline such as `shuffle,zstd:3` names its stages in the order of encoding: `float32` first, then `zfp`, `sz3` or a
-shuffle, then `deflate` or `zstd`; at most eight.
+shuffle, then `deflate` or `zstd`; at most eight. Or it begins with one of `bitgroom`, `granularbr` and `bitround`, and
+goes on with a shuffle (docs/chunked.md, "Quantising").
 
 - Lossy stages are never a default: they need a bound, and apply to floating-point variables only. Given for a whole
   file, they leave coordinate variables (named as their only dimension) exact; a `<variable>` rule, or
   `ncmpi_var_set_filter`, is taken at its word.
 - Missing values (`_FillValue`, `missing_value`, `valid_range`, …; NaN, infinities, and outliers such as 1e20 on land) are
-  kept apart, bit for bit, and do not count in a range (docs/chunked.md, "Missing values").
+  kept apart, bit for bit, and do not count in a range (docs/chunked.md, "Missing values"). Quantising leaves them as
+  they are, except outliers.
 - After each chunk a lossy stage decodes what it made and compares. Where the bound does not hold, that stage is skipped
   for that chunk; where no stage is left, `shuffle,zstd:3` takes over. `zfp` with `precision` or `rate` has no bound to check. `float32` keeps
   2^-24 of each value; the `rel` of `sz3` is relative to the range of each chunk.

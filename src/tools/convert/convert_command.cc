@@ -18,7 +18,7 @@ struct Options {
   ConvertOptions how;
   std::vector<std::string> method;
   std::string to, format;
-  bool json = false;
+  bool json = false, follow = false;
 };
 
 // Parses "layout=chunked;codec=shuffle,zstd:3", given several times.
@@ -79,10 +79,21 @@ Json result_json(const ConvertResult& result, const Options& options) {
 
 void prepare(Options& options) {
   options.how.keys = parse_keys(options.method);
+  if (options.follow) {
+    if (options.how.verify || options.how.skip || options.how.levels || options.how.level != 0 ||
+        !options.to.empty() || !options.format.empty() || !options.how.group.empty())
+      throw Error(Errc::einval, "--follow goes with --timeout, -m, -f and --json alone",
+                  "leave out the rest, or convert the file when it has been written");
+    return;
+  }
   options.how.round_bytes = 0;
   const bool from_hdf5 = is_hdf5_file(options.how.in);
   if (options.to.empty() && options.format.empty() && options.how.out.ends_with(".bp"))
     options.to = "bp";
+  const bool plain = options.to.empty() || options.to == "netcdf";
+  const auto container = options.how.keys.find("container");
+  if (plain && container != options.how.keys.end() && container->second == "netcdf4")
+    options.to = "netcdf4";
   if (options.to.empty() && from_hdf5) options.to = options.format.empty() ? "hdf5" : "netcdf";
   if (!options.to.empty()) {
     options.how.to = options.to;
@@ -123,7 +134,8 @@ int run(Options& options) {
   try {
     prepare(options);
     options.how.quiet = options.json;
-    const ConvertResult result = convert(ranks.world(), options.how);
+    const ConvertResult result =
+        options.follow ? follow(ranks.world(), options.how) : convert(ranks.world(), options.how);
     if (speaks)
       for (const std::string& note : result.notes) fmt::print(stderr, "forebay: note: {}\n", note);
     if (speaks && options.json) {
@@ -155,8 +167,10 @@ static void add_convert_command(CLI::App& app, int& status) {
                   "KEY=VALUE;... of the output, such as \"layout=chunked;codec=shuffle,zstd:3\"")
       .type_name("KEYS")
       .expected(1);
-  command.add_option("--to", options->to, "netcdf (classic), hdf5 (netCDF-4), zarr or bp (BP4)")
-      .one_of({"netcdf", "hdf5", "zarr", "bp"});
+  command
+      .add_option("--to", options->to,
+                  "netcdf (classic), netcdf4, hdf5 (netCDF-4, or a copy), zarr or bp (BP4)")
+      .one_of({"netcdf", "netcdf4", "hdf5", "zarr", "bp"});
   command.add_option("--format", options->format, "cdf1, cdf2 or cdf5; as the input if not given")
       .one_of({"cdf1", "cdf2", "cdf5"});
   command.add_option("--group", options->how.group,
@@ -172,6 +186,15 @@ static void add_convert_command(CLI::App& app, int& status) {
                    "leave out what the output has no word for: strings, compound types");
   command.add_flag("--verify", options->how.verify,
                    "read the output again and compare checksums of all values");
+  const auto follow =
+      command.add_flag("--follow", options->follow,
+                       "a BP4 directory that is being written, to netCDF: step by step, until the "
+                       "program that writes closes it");
+  command
+      .add_option("--timeout", options->how.timeout,
+                  "seconds to wait for IN, and for each step (60)")
+      .not_negative()
+      .needs(follow);
   command.add_flag("-f,--force", options->how.force, "replace OUT if it exists");
   command.add_flag("--json", options->json, "print one JSON object, and no progress");
   command.footer(
@@ -184,24 +207,26 @@ static void add_convert_command(CLI::App& app, int& status) {
       "every 2^K-th element along the same dimensions; patches become chunks without loss.\n"
       "In a BP4 directory records are steps, and dimensions and attributes are attributes, so that "
       "it converts back as it was; text is arrays of characters.\n"
-      "Classic netCDF, Zarr and BP have no groups, strings or compound types: a netCDF-4 input "
-      "that "
-      "has "
-      "any is refused unless --group or --skip says what to do. From HDF5 to HDF5 everything is "
-      "copied, "
-      "also what is no netCDF; --method may give other chunks (layout, chunk_bytes) and other "
-      "filters (codec, of shuffle and deflate).\n"
+      "netCDF-4 files are those of container=netcdf4: chunks with filters that HDF5 readers have "
+      "(codec, of shuffle, deflate, fletcher32, zstd and those that quantise). --to hdf5 writes "
+      "them "
+      "too, but copies an input that is HDF5 with everything in it, also what is no netCDF; "
+      "--method "
+      "may give such a copy other chunks (layout, chunk_bytes) and other filters (codec, of "
+      "shuffle "
+      "and deflate).\n"
+      "No other output has groups, strings or compound types: an input that has any is refused "
+      "unless --group or --skip says what to do.\n"
       "The output is written beside OUT, or beside what a link there leads to, brought to the "
-      "device, and renamed: OUT is whole or not there. Under mpiexec the ranks share the work: for "
-      "netcdf, zarr and bp; from HDF5 to HDF5 "
-      "for "
-      "contiguous datasets, while rank 0 copies those with chunks; for hdf5 from other files for "
-      "datasets of 64 KiB and more without a codec that cannot grow, while rank 0 writes the "
-      "others: "
-      "with -m layout=canonical records are as many as they are, and none can.\n"
+      "device, and renamed: OUT is whole or not there. Under mpiexec the ranks share the work; "
+      "when HDF5 is copied, that of datasets of at least 64 KiB whose elements are plain bytes.\n"
       "An attribute by a name that HDF5 or netCDF-4 has a use of its own for (CLASS, NAME, "
       "DIMENSION_LIST, ...) is called _nc4_att_CLASS there; from there it comes back as CLASS. In "
       "Zarr one called _ARRAY_DIMENSIONS is _nc4_att__ARRAY_DIMENSIONS.\n"
+      "With --follow OUT is a netCDF file as groups write it, and grows: each step that was copied "
+      "is in it. Its writer needs follow=enable. Without a step for --timeout seconds, as after a "
+      "kill, OUT keeps the steps so far, and the exit code is 1. Only -m, -f and --json go with "
+      "it.\n"
       "A file that HDF5 wrote through the Forebay connector in the log layout becomes an ordinary "
       "one.");
   command.callback([options, &status] { status = run(*options); });

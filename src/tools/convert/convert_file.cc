@@ -172,6 +172,28 @@ FrontEnd front_end_of(const std::string& to) {
               "build it with -DFOREBAY_WINGS that has their wing");
 }
 
+// Returns what copies all content of an input of the output's own format, or null.
+const CommandsEntry* copier_for(const ConvertOptions& options) {
+  const CommandsEntry* const to = format_commands_named(options.to);
+  const bool copies = to != nullptr && to->copy != nullptr && to->format->built &&
+                      options.group.empty() && options.level == 0 &&
+                      to->format->recognise(options.in);
+  return copies ? to : nullptr;
+}
+
+// An HDF5 file that is no copy of one is a netCDF-4 file, which a container writes.
+void choose_container(ConvertOptions& options) {
+  const bool is_netcdf4 =
+      options.to == "netcdf4" || (options.to == "hdf5" && copier_for(options) == nullptr);
+  if (!is_netcdf4) return;
+  const auto said = options.keys.find("container");
+  if (said != options.keys.end() && said->second != "netcdf4")
+    throw Error(Errc::einval, "container=" + said->second + " is not for output in " + options.to,
+                "leave it out, or give --to netcdf");
+  options.keys["container"] = "netcdf4";
+  options.to = "netcdf";
+}
+
 }  // namespace
 
 const LevelsEntry& levels_of_build() {
@@ -190,19 +212,17 @@ class Conversion {
 
   ConvertResult run() {
     const auto began = std::chrono::steady_clock::now();
-    const bool copies = to_format_ != nullptr && to_format_->copy != nullptr &&
-                        to_format_->format->built && options_.group.empty() &&
-                        options_.level == 0 && to_format_->format->recognise(options_.in);
+    const CommandsEntry* const copier = copier_for(options_);
     agree_on_error(comm_, attempt_to([&] {
-                     if (!copies) open_input();
+                     if (copier == nullptr) open_input();
                    }));
     agree_on_error(comm_, attempt_to([&] {
                      if (comm_.is_root()) check_output(options_);
                    }));
     const std::string temporary = temporary_name(comm_, out_);
     Unfinished unfinished(comm_, temporary);
-    if (copies) {
-      result_ = to_format_->copy(comm_, options_.in, temporary, options_);
+    if (copier != nullptr) {
+      result_ = copier->copy(comm_, options_.in, temporary, options_);
     } else {
       copy_source(temporary);
     }
@@ -220,8 +240,7 @@ class Conversion {
   void open_input() {
     if (comm_.is_root()) tell_notes(options_.in);
     source_ = open_source(options_.in, options_.group);
-    const std::string name = printable(options_.in),
-                      to = options_.to.empty() ? "netcdf" : options_.to;
+    const std::string name = printable(options_.in), to = name_of_output();
     if (!source_->groups().empty())
       throw Error(Errc::enotsupport,
                   fmt::format("{} has groups (the first is \"{}\"), which {} has no word for", name,
@@ -245,6 +264,11 @@ class Conversion {
     } else if (options_.level != 0) {
       source_ = levels_of_build().at_level(std::move(source_), options_.level);
     }
+  }
+
+  std::string name_of_output() const {
+    if (options_.method.container == "netcdf4") return "netcdf4";
+    return options_.to.empty() ? "netcdf" : options_.to;
   }
 
   void copy_source(const std::string& temporary) {
@@ -296,8 +320,7 @@ class Conversion {
         add_slabs(rounds, stored, *parts);
       }
       if (parts && !options_.verify) continue;
-      add_boxes(parts ? checks : rounds, var, stored, source_->shape(var), most,
-                output_->by_root(var));
+      add_boxes(parts ? checks : rounds, var, stored, source_->shape(var), most);
     }
     jobs_ = rounds.take();
     checks_ = checks.take();
@@ -488,12 +511,30 @@ class Conversion {
 
 }  // namespace
 
+ConvertResult follow(const Comm& comm, const ConvertOptions& options) {
+  ConvertOptions settled = options;
+  const CommandsEntry* const bp = format_commands_named("bp");
+  if (bp == nullptr)
+    throw Error(Errc::enotbuilt, "this build reads no BP files, which are those that are followed",
+                "use a build with the wing groups");
+  settled.method =
+      choose_method(options.out, {}, share_method_sources(comm), {}, {settled.keys, "--method"});
+  by_root(comm, [&] { check_output(settled); });
+  return bp->follow(comm, settled);
+}
+
 ConvertResult convert(const Comm& comm, const ConvertOptions& options) {
   ConvertOptions settled = options;
+  choose_container(settled);
   Method& method = settled.method;
   method =
-      choose_method(options.out, {}, share_method_sources(comm), {}, {options.keys, "--method"});
-  keep_honoured(method, front_end_of(options.to));
+      choose_method(options.out, {}, share_method_sources(comm), {}, {settled.keys, "--method"});
+  keep_honoured(method, front_end_of(settled.to));
+  if (settled.keys.contains("container") && method.container != settled.keys["container"])
+    throw Error(Errc::einval,
+                "container=" + method.container + " (" + method.origin_of("container") +
+                    ") overrules the format that was asked for",
+                "leave it out there");
   if (settled.round_bytes == 0) settled.round_bytes = method.buffer_limit / 2;
   ConvertResult result = Conversion(comm, settled).run();
   result.notes = method.notes;

@@ -26,7 +26,7 @@ namespace forebay::tools {
 
 struct ConvertOptions {
   std::string in, out;
-  std::string to = "netcdf";   ///< netcdf | hdf5 | zarr | bp
+  std::string to = "netcdf";   ///< netcdf | netcdf4 | hdf5 | zarr | bp
   bool keep_layout = true;     ///< netcdf: chunked variables stay chunked if `keys` do not say
   HintMap keys;                ///< of the method, checked; settings outside the program win
   Method method = {};          ///< of the output; convert() chooses it
@@ -40,6 +40,7 @@ struct ConvertOptions {
   bool quiet = false;          ///< no progress
   /// Bytes that a rank holds at once, but at least one piece. 0: half of buffer_limit.
   Count round_bytes = 32 << 20;
+  double timeout = 60;  ///< following: seconds to wait for the input, and for each step
 };
 
 struct ConvertResult {
@@ -70,8 +71,6 @@ class Output {
   virtual ~Output() = default;
   /// Returns the variable as it will be stored. Pieces should consist of its whole chunks.
   virtual const Variable& variable(VarId var) const = 0;
-  /// Returns whether rank 0 writes all pieces of the variable.
-  virtual bool by_root(VarId) const { return false; }
   /// Returns false if the codec may change values.
   virtual bool exact(VarId var) const = 0;
   /// Collective. `failed` means that this rank could not read its pieces; then every rank throws.
@@ -87,7 +86,8 @@ class Output {
   virtual void close() = 0;
 };
 
-/// Collective. Creates a classic file, chunked as the method says. Equal arguments on all ranks.
+/// Collective. Creates a netCDF file of the method's container, chunked as the method says. Equal
+/// arguments on all ranks.
 std::unique_ptr<Output> create_netcdf(const Comm& comm, const Source& source,
                                       const std::string& path, const ConvertOptions& options);
 /// Collective. Creates a Zarr store (version 2, consolidated) in a directory. That of all
@@ -97,6 +97,13 @@ std::unique_ptr<Output> create_zarr(const Comm& comm, const Source& source, cons
 /// Opens what create_zarr wrote, to verify it. `source` has the schema, and must outlive it.
 std::unique_ptr<Source> open_zarr(const Source& source, const std::string& path,
                                   const ConvertOptions& options);
+
+/// Collective. Copies the input step by step while another program writes it, until that program
+/// closes it. The output has each step as soon as it is copied. Errc::enotsupport: a method that
+/// cannot be followed with, or a build without a format that is followed; eexist as for convert();
+/// eread: there was no step for `timeout` seconds, and the output has those before. If it fails on
+/// a rank, it throws on every rank.
+ConvertResult follow(const Comm& comm, const ConvertOptions& options);
 
 /// Collective. If it fails on a rank, it throws on every rank, leaves no new files, and leaves an
 /// existing output unchanged. Errc::eexist for an existing output without `force`, Errc::eperm if

@@ -1,10 +1,13 @@
-// Writes classic files, chunked or not, in a conversion: through Dataset, on any number of ranks.
+// Writes netCDF files, classic or netCDF-4, chunked or not, in a conversion: through Dataset, on
+// any number of ranks.
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/attempt.h"
 #include "base/byteorder.h"
+#include "base/netcdf4_names.h"
+#include "base/words.h"
 #include "comm/agree.h"
 #include "dataset/copying.h"
 #include "dataset/dataset.h"
@@ -14,9 +17,13 @@
 namespace forebay::tools {
 namespace {
 
-// Returns the lowest version that can hold the source. A classic source keeps its own.
+bool is_netcdf4(const Method& method) { return method.container == "netcdf4"; }
+
+// Returns the lowest version that can hold the source. A classic source keeps its own. In netCDF-4
+// files all types are at home; what is of the classic model stays so.
 int version_for(const Source& source, const ConvertOptions& options) {
   if (options.version) return *options.version;
+  if (is_netcdf4(options.method)) return source.has_classic_model() ? 2 : 5;
   if (const auto version = source.classic_version()) return *version;
   const auto is_new = [](Type type) { return !valid_in_version(type, 2); };
   const auto any_new = [&](const AttributeList& list) {
@@ -34,7 +41,7 @@ class NetcdfOutput final : public Output {
       : records_(source.schema().numrecs) {
     ds_ = Dataset::create_by(comm, path, version_for(source, options), false, options.method);
     define(source);
-    choose_chunks(source.schema(), options);
+    choose_chunks(source, options);
     ds_->enddef();
   }
 
@@ -100,20 +107,28 @@ class NetcdfOutput final : public Output {
                     "dimension " + from.dims[d].name +
                         " has length 0: classic formats allow that "
                         "to their one unlimited dimension only",
-                    "convert to hdf5");
+                    "--to hdf5 copies an HDF5 file as a whole");
     }
     for (const Dimension& dim : from.dims) ds_->def_dim(dim.name, dim.length);
     for (const Variable& var : from.vars) {
       const VarId id = ds_->def_var(var.name, var.type, var.dimids);
-      for (const Attribute& attribute : var.attributes) ds_->put_attribute(id, attribute);
+      for (const Attribute& attribute : var.attributes) put_attribute(id, attribute);
     }
-    for (const Attribute& attribute : from.attributes) ds_->put_attribute(global_id, attribute);
+    for (const Attribute& attribute : from.attributes) put_attribute(global_id, attribute);
+  }
+
+  // In a netCDF-4 file some names have a meaning of their own. Attributes of that name get another
+  // one, from which readers in this program take it back.
+  void put_attribute(VarId owner, Attribute attribute) {
+    if (is_netcdf4(ds_->method())) attribute.name = stored_in_netcdf4(attribute.name);
+    ds_->put_attribute(owner, std::move(attribute));
   }
 
   // Sets chunk shapes, so that pieces can consist of whole chunks.
-  void choose_chunks(const Schema& from, const ConvertOptions& options) {
+  void choose_chunks(const Source& source, const ConvertOptions& options) {
+    const Schema& from = source.schema();
     const bool say_layout = options.method.origin.contains("layout");
-    bool any = false;
+    bool any = is_netcdf4(ds_->method());  // its record variables are in chunks
     const auto is_chunked = [&](const Variable& var) {
       if (var.ndims() == 0) return false;
       if (!say_layout && options.keep_layout && var.chunking) return true;
@@ -131,9 +146,24 @@ class NetcdfOutput final : public Output {
       ds_->set_chunk(id, copied_chunk_shape(shaped, sized ? ds_->method().chunk_bytes : 0));
       if (!var.chunking || options.method.origin.contains("codec")) continue;
       // If chunks are requested, variables in patches lose their levels.
-      const std::string& codec = var.chunking->codec;
+      const std::string codec = codec_of(source, id);
       ds_->set_filter(id, say_layout ? Pipeline::without_levels(codec) : codec);
     }
+  }
+
+  // Returns the codec of a variable in chunks. From HDF5 to HDF5 all filters stay that the
+  // container has a codec for; in other files they would be of no use.
+  std::string codec_of(const Source& source, VarId id) const {
+    const std::string all = source.codec(id);
+    constexpr std::string_view kept[] = {"none", "shuffle", "deflate", "zstd", "fletcher32"};
+    const auto stages = items_of(all, ',');
+    const bool stays = std::all_of(stages.begin(), stages.end(), [&](std::string_view stage) {
+      return std::find(std::begin(kept), std::end(kept), stage.substr(0, stage.find(':'))) !=
+             std::end(kept);
+    });
+    const bool to_hdf5 = source.is_hdf5() && is_netcdf4(ds_->method());
+    return to_hdf5 && stays ? all
+                            : source.schema().vars[static_cast<std::size_t>(id)].chunking->codec;
   }
 
   Count records_;

@@ -56,6 +56,48 @@ for from in layout=canonical $slabs container=directory; do
     rm -rf f.nc f.nc.subfiles
   done
 done
+# netCDF-4 files that all ranks wrote, from files of every kind: ncdump reads the same as in the first one.
+"$@" "$forebay" convert a.nc n.nc --to netcdf4 --verify >out.txt 2>&1
+netcdf4=$?
+if [ "$netcdf4" != 0 ] && grep -q -e 'need the plug-in' -e 'has no container=netcdf4' out.txt; then
+  echo "this build writes no netCDF-4 files: $(cat out.txt)"
+else
+  [ "$netcdf4" = 0 ] || fail "to netCDF-4: $(cat out.txt)"
+  [ "$(ncdump -k n.nc)" = netCDF-4 ] || fail "the output is $(ncdump -k n.nc)"
+  ncdump a.nc | tail -n +2 >a.txt
+  cp a.nc from-canonical.nc
+  cp b.nc from-chunks.nc
+  cp h.nc from-netcdf4.nc
+  [ -z "$slabs" ] || "$@" "$forebay" convert a.nc from-decomposed.nc -m layout=decomposed >out.txt 2>&1 || fail "$(cat out.txt)"
+  ! has_wing groups || "$@" "$forebay" convert a.nc from-bp.bp --to bp >out.txt 2>&1 || fail "$(cat out.txt)"
+  for from in from-*.*[cp]; do
+    [ "$from" != from-netcdf4.nc ] || "$forebay" ls h.nc >/dev/null 2>&1 || continue
+    for method in "codec=shuffle,deflate:4" codec=none "codec=deflate:1,fletcher32;chunk_bytes=4096" layout=canonical; do
+      [ "$from" = from-canonical.nc ] || [ "${method%deflate:4}" != "$method" ] || continue
+      "$@" "$forebay" convert "$from" n.nc --to netcdf4 -f -m "$method" --verify >out.txt 2>&1 ||
+        fail "$from to netCDF-4, $method: $(cat out.txt)"
+      ncdump n.nc | tail -n +2 | diff -u a.txt - >out.txt || fail "$from, $method, ncdump reads something else: $(cat out.txt)"
+      "$forebay" check --decode n.nc >out.txt 2>&1 || fail "$from, $method: $(cat out.txt)"
+      case $method in
+        *fletcher32*) grep -q 'with checksums (fletcher32)' out.txt || fail "$from, $method, checksums: $(cat out.txt)" ;;
+        *deflate:4) ncdump -hs n.nc | grep -q 'P:_DeflateLevel = 4' || fail "$from, $method: P is not compressed" ;;
+        *) ncdump -hs n.nc | grep -q 'P:_Storage = "contiguous"' || fail "$from, $method: P is in chunks" ;;
+      esac
+      "$@" "$forebay" convert n.nc c.nc --to netcdf -f --verify >out.txt 2>&1 || fail "$from, $method, and back: $(cat out.txt)"
+      "$forebay" diff a.nc c.nc || fail "$from, $method: values differ on the way back"
+    done
+  done
+  "$@" "$forebay" convert a.nc n.nc --to netcdf4 -f -m container=classic >out.txt 2>&1 && fail "two formats were asked for"
+  FOREBAY_HINTS=container=classic "$forebay" convert a.nc n.nc --to netcdf4 -f >out.txt 2>&1 && fail "a classic file was written"
+  grep -q 'container=classic (FOREBAY_HINTS' out.txt || fail "not told what overrules: $(cat out.txt)"
+  "$@" "$forebay" convert a.nc n2.nc -m container=netcdf4 >out.txt 2>&1 || fail "by container=netcdf4: $(cat out.txt)"
+  [ "$(ncdump -k n2.nc)" = netCDF-4 ] || fail "container=netcdf4 is $(ncdump -k n2.nc)"
+  if [ -f from-netcdf4.nc ] && nccopy -k nc7 a.nc m.nc && "$forebay" ls m.nc >/dev/null 2>&1; then
+    "$@" "$forebay" convert m.nc n2.nc --to netcdf4 -f --verify >out.txt 2>&1 || fail "of the classic model: $(cat out.txt)"
+    [ "$(ncdump -k n2.nc)" = "netCDF-4 classic model" ] || fail "the classic model became $(ncdump -k n2.nc)"
+  fi
+  rm -rf from-* m.nc n.nc n2.nc
+fi
 # Holes stay holes: what no rank wrote takes no space in a copy.
 ncgen -o s.nc - <<'CDL'
 netcdf s { dimensions: x = 10000000 ; y = 30 ; variables: double T(x) ; int n(y) ; data: n = 1, 2, 3 ; }

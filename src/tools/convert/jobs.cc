@@ -18,8 +18,8 @@ void Rounds::keep_together(Count bytes) {
   if (in_round_ > 0 && in_round_ + bytes > room) begin_round();
 }
 
-void Rounds::add(Job job, bool by_root) {
-  auto least = by_root ? load_.begin() : std::min_element(load_.begin(), load_.end());
+void Rounds::add(Job job) {
+  auto least = std::min_element(load_.begin(), load_.end());
   if (*least > 0 && *least + job.bytes > round_bytes_) {
     begin_round();
     least = load_.begin();
@@ -33,14 +33,14 @@ void Rounds::add(Job job, bool by_root) {
 }
 
 void add_boxes(Rounds& rounds, VarId id, const Variable& stored, const std::vector<Count>& shape,
-               Count most_bytes, bool by_root) {
+               Count most_bytes) {
   const Blocks blocks(stored, shape, most_bytes);
   for (Count b = 0; b < blocks.size(); ++b) {
     Job job;
     job.var = id;
     job.part = blocks[b];
     job.bytes = job.part.elements() * size_of(stored.type);
-    rounds.add(std::move(job), by_root);
+    rounds.add(std::move(job));
   }
 }
 

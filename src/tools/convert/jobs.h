@@ -26,7 +26,7 @@ class Rounds {
   Rounds(int ranks, Count round_bytes)
       : load_(static_cast<std::size_t>(ranks), 0), round_bytes_(round_bytes) {}
 
-  void add(Job job, bool by_root = false);  ///< `by_root`: it goes to rank 0
+  void add(Job job);
   /// Puts the next jobs, of so many bytes, into one round if they fit.
   void keep_together(Count bytes);
   /// Returns the jobs in the order of rounds.
@@ -43,7 +43,7 @@ class Rounds {
 
 /// Adds boxes of a variable, which are whole chunks of it as stored in the output.
 void add_boxes(Rounds& rounds, VarId id, const Variable& stored, const std::vector<Count>& shape,
-               Count most_bytes, bool by_root = false);
+               Count most_bytes);
 
 /// The same for a single record, or for all of a fixed variable.
 void add_boxes_of_record(Rounds& rounds, VarId id, const Variable& stored,

@@ -63,9 +63,15 @@ std::string BundleRecord::json(const std::string& bundle) const {
                             {"bytes", plan.bytes[f]},
                             {"first_rank", group.first},
                             {"ranks", group.ranks}});
+    Json& file = all["files"].back();
+    if (f < traffic.size()) {
+      file.update({{"messages_in", traffic[f].messages},
+                   {"bytes_in", traffic[f].bytes},
+                   {"aggregation_messages_in", traffic[f].aggregation_messages},
+                   {"aggregation_bytes_in", traffic[f].aggregation_bytes}});
+    }
     if (f >= times.size()) continue;
-    all["files"].back().update(
-        {{"begin", times[f].begin}, {"end", times[f].end}, {"visible", times[f].visible}});
+    file.update({{"begin", times[f].begin}, {"end", times[f].end}, {"visible", times[f].visible}});
   }
   if (most_messages_in > 0) all["most_messages_in"] = most_messages_in;
   for (const auto& [name, numbers] : counters)
@@ -269,6 +275,7 @@ void Bundle::complete(bool later) {
     last_ = {};
     report_ = {};
     messages_in_ = 0;
+    traffic_.clear();
     settle();
     // If one of these fails as a whole, each file is written by itself.
     if (const auto why = attempt_and_go_on(comm_, [&] { write_by_layout(); })) note_why(*why);
@@ -369,6 +376,9 @@ void Bundle::print_record() {
   if (!any) return;
   const ReportSummary summary = summarize(comm_, report_);
   const std::int64_t most_in = comm_.all_reduce(messages_in_, Reduce::max);
+  comm_.all_reduce(traffic_, Reduce::max);
+  for (std::size_t i = 0; i + 3 < traffic_.size(); i += 4)
+    last_.traffic.push_back({traffic_[i], traffic_[i + 1], traffic_[i + 2], traffic_[i + 3]});
   if (!comm_.is_root()) return;
   for (std::size_t i = 0; i < counter_count; ++i)
     if (summary.sum.counters[i] > 0)
@@ -424,15 +434,15 @@ void Bundle::write_jointly(std::span<StageMember* const> all, bool later) {
   std::string why;
   last_.plan = choose(facts.bytes, topology.largest_node(), why);
   add_why(why);
-  // A unit is sent to its owner once in both schemes, so ips costs the same as bps.
-  BundlePlan done = last_.plan;
-  if (done.scheme == BundleScheme::ips) done.scheme = BundleScheme::bps;
-  last_.predicted = predict(done, {}).seconds;
+  last_.predicted = predict(last_.plan, {}).seconds;
   auto write =
       std::make_unique<JointWrite>(comm_, std::move(files), std::move(streams), facts, last_.plan,
                                    options_, latency_, later ? queue_.get() : nullptr, report_);
   overlapping_ = overlapping_ || write->overlapped();
   messages_in_ = write->messages_in();
+  for (const IsolatedTraffic& one : write->traffic())
+    traffic_.insert(traffic_.end(),
+                    {one.messages, one.bytes, one.aggregation_messages, one.aggregation_bytes});
   if (later && !write->overlapped()) return leave_under_way(std::move(write));
   JointOutcome outcome = finish(*write);
   last_.seconds = outcome.seconds;
@@ -504,14 +514,18 @@ BundlePlan Bundle::choose(std::span<const std::int64_t> bytes, int ranks_per_nod
     double predicted;
   };
   std::vector<Candidate> candidates;
-  for (const BundleScheme scheme :
-       {BundleScheme::balanced, BundleScheme::bps, BundleScheme::lps, BundleScheme::joint}) {
+  for (const BundleScheme scheme : {BundleScheme::balanced, BundleScheme::bps, BundleScheme::lps,
+                                    BundleScheme::ips, BundleScheme::joint}) {
     BundlePlan plan = plan_bundle(bytes, comm_.size(), ranks_per_node, scheme);
     const double predicted = predict(plan, {}).seconds;
     candidates.push_back({std::move(plan), predicted});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto& a, const auto& b) { return a.predicted < b.predicted; });
+  // To gather twice takes ranks longer than the model tells, except where it has much to gain.
+  if (candidates[0].plan.scheme != BundleScheme::ips)
+    std::erase_if(candidates,
+                  [](const Candidate& c) { return c.plan.scheme == BundleScheme::ips; });
   constexpr double near = 1.2;
   std::erase_if(candidates, [most = near * candidates[0].predicted](const Candidate& c) {
     return c.predicted > most;

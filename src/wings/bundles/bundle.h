@@ -26,6 +26,7 @@
 #include "base/block_pool.h"
 #include "base/error.h"
 #include "base/report.h"
+#include "bundles/isolated_write.h"
 #include "bundles/plan/bundle_plan.h"
 #include "comm/comm.h"
 #include "dataset/stage_member.h"
@@ -69,7 +70,10 @@ struct BundleRecord {
   double predicted = 0, seconds = 0;
   /// Maximum over ranks, and sum, of the joint operation's counters; if a report is wanted.
   std::vector<std::pair<std::string, std::array<std::int64_t, 2>>> counters;
-  std::int64_t most_messages_in = 0;  ///< of a rank, from other nodes; if a report is wanted
+  /// Of a rank, from other nodes (ips: from other ranks); if a report is wanted.
+  std::int64_t most_messages_in = 0;
+  /// Of the same files, for ips, if a report is wanted: of the rank that each comes to most.
+  std::vector<IsolatedTraffic> traffic;
   std::string json(const std::string& bundle) const;
 };
 
@@ -213,7 +217,8 @@ class Bundle final : public SharedStage {
   int closes_ = 0;         // since enough closed members last made it write
   std::string report_to_;  // the first member's Method::report
   Report report_;
-  std::int64_t messages_in_ = 0;  // of the last operation
+  std::int64_t messages_in_ = 0;       // of the last operation
+  std::vector<std::int64_t> traffic_;  // of the last operation, four numbers for each file
   BundleRecord last_;
   std::int64_t latency_;  // least write latency of all files, see ByteFile::least_latency()
   std::map<BundleScheme, double> measured_;  // least seconds per byte so far

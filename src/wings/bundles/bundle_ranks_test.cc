@@ -13,7 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <random>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <thread>
@@ -21,6 +21,7 @@
 
 #include "base/attempt.h"
 #include "bundles/bundle.h"
+#include "bundles/bundle_program_testing.h"
 #include "comm/backend.h"
 #include "comm/thread_ranks.h"
 #include "comm/topology.h"
@@ -29,174 +30,30 @@
 namespace forebay {
 namespace bundle_ranks_test {
 
+using namespace bundle_testing;
+
 std::string folder() {
   const std::string path = ::testing::TempDir() + "/forebay_bundles_" + std::to_string(::getpid());
   std::filesystem::create_directories(path);
   return path;
 }
 
-std::string content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// Says which elements of a one-dimensional variable a rank writes in an operation, and the values.
-struct Piece {
-  int file, var;
-  Count record;
-  std::vector<Count> begins;  // of each rank, and the end; all values are shifted by the first
-  std::int32_t value;
-};
-
-// The overlapping window contents are not used, because the files are written again in turn. But
-// they are a race.
-#ifdef __SANITIZE_THREAD__
-constexpr bool overlaps = false;
-#else
-constexpr bool overlaps = true;
-#endif
-
-/// A program that writes several files; it is the same for all ways to write them.
-struct Program {
-  static constexpr Count elements = 3000;
-  int files = 1;
-  std::vector<int> vars;  // of each file; odd ones have records
-  std::vector<Piece> pieces;
-  bool chunked = false;  // except the third variable of each file
-
-  Program(unsigned seed, int ranks, int most_files) {
-    std::mt19937 random(seed);
-    files = 1 + static_cast<int>(random() % static_cast<unsigned>(most_files));
-    for (int f = 0; f < files; ++f) vars.push_back(static_cast<int>(random() % 4));
-    for (int f = 0; f < files; ++f) {
-      if (vars[static_cast<std::size_t>(f)] == 0) continue;
-      const bool often = random() % 3 == 0;
-      for (unsigned n = random() % (often ? 9 : 2) + 1; n > 0; --n) {
-        Piece piece{
-            f,
-            static_cast<int>(random() % static_cast<unsigned>(vars[static_cast<std::size_t>(f)])),
-            0,
-            {},
-            static_cast<std::int32_t>(random())};
-        if (piece.var % 2 == 1) piece.record = random() % 4;
-        const Count most = random() % 5 == 0 ? 30 : elements;
-        piece.begins.push_back(random() % (elements - most + 1));
-        const Count end = piece.begins[0] + most;
-        for (int r = 0; r < ranks; ++r) {
-          const Count left = end - piece.begins.back();
-          // Some ranks have nothing.
-          const Count length = random() % 4 == 0 ? 0 : random() % (2 * left / ranks + 2);
-          piece.begins.push_back(piece.begins.back() + std::min(length, left));
-        }
-        const bool again = std::any_of(pieces.begin(), pieces.end(), [&](const Piece& p) {
-          return p.file == piece.file && p.var == piece.var && p.record == piece.record;
-        });
-        if (overlaps || !again) pieces.push_back(piece);
-      }
-    }
-  }
-
-  void define(Dataset& ds, int file) const {
-    const DimId time = ds.def_dim("time", 0), x = ds.def_dim("x", elements);
-    for (int v = 0; v < vars[static_cast<std::size_t>(file)]; ++v) {
-      const std::string name = "v" + std::to_string(v);
-      const VarId id = v % 2 == 1 ? ds.def_var(name, Type::int32, std::array{time, x})
-                                  : ds.def_var(name, Type::int32, std::array{x});
-      if (!chunked || v == 2) continue;
-      ds.set_filter(id, "zstd");
-      if (file % 2 == 1) continue;  // the writes decide its shape
-      v % 2 == 1 ? ds.set_chunk(id, std::array<Count, 2>{1, 700})
-                 : ds.set_chunk(id, std::array<Count, 1>{500});
-    }
-    ds.enddef();
-  }
-
-  static void write(Dataset& ds, const Piece& piece, int rank, int ranks) {
-    // Ranks change places from one operation to the next, so that operations overlap.
-    const auto r = static_cast<std::size_t>((rank + piece.value % ranks + ranks) % ranks);
-    const Count start = piece.begins[r], count = piece.begins[r + 1] - start;
-    std::vector<std::int32_t> values(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = piece.value + static_cast<std::int32_t>(i);
-    Request request;
-    request.var = piece.var;
-    request.write = true;
-    const bool record = piece.var % 2 == 1;
-    request.selection =
-        record ? Subarray{{piece.record, start}, {1, count}, {}} : Subarray{{start}, {count}, {}};
-    request.last_record = record && count > 0 ? piece.record + 1 : 0;
-    request.elements = count;
-    request.memory.data = reinterpret_cast<std::byte*>(values.data());
-    request.memory.type = Type::int32;
-    std::vector<Request> list;
-    if (count > 0) list.push_back(std::move(request));
-    ds.execute(list, true);
-    std::fill(values.begin(), values.end(), -1);
-  }
-};
-
 std::string path_of(const std::string& kind, int file) {
   return folder() + "/" + kind + std::to_string(file) + ".nc";
 }
 
 void write_apart(const Program& program, int ranks) {
-  run_as_threads(ranks, [&](const Comm& comm) {
-    for (int f = 0; f < program.files; ++f) {
-      const HintMap hints{{"stage", "direct"}, {"chunk_bytes", "2k"}};
-      auto ds = Dataset::create(comm, path_of("apart", f), 5, false, hints);
-      program.define(*ds, f);
-      for (const Piece& piece : program.pieces)
-        if (piece.file == f) program.write(*ds, piece, comm.rank(), comm.size());
-      ds->close();
-    }
-  });
+  run_as_threads(ranks, [&](const Comm& comm) { program.write_apart(comm, folder() + "/apart"); });
 }
 
 /// Returns the plan of rank 0's bundle.
 std::string write_bundle(const Program& program, int ranks, const HintMap& hints) {
   std::string plan;
   run_as_threads(ranks, [&](const Comm& comm) {
-    std::vector<std::unique_ptr<Dataset>> files;
-    std::unique_ptr<Bundle> bundle;
-    for (int f = 0; f < program.files; ++f) {
-      auto ds = Dataset::create(comm, path_of("bundle", f), 5, false, hints);
-      if (!bundle) bundle = std::make_unique<Bundle>(comm, "b", 1, bundle_options(ds->method()));
-      ASSERT_TRUE(bundle->add(*ds));
-      program.define(*ds, f);
-      files.push_back(std::move(ds));
-    }
-    for (const Piece& piece : program.pieces)
-      program.write(*files[static_cast<std::size_t>(piece.file)], piece, comm.rank(), comm.size());
-    for (auto& file : files) bundle->close(std::move(file));
-    bundle->complete();
-    bundle->tell();
-    if (comm.is_root()) plan = bundle->plan_json();
+    const std::string told = program.write_bundle(comm, folder() + "/bundle", hints);
+    if (comm.is_root()) plan = told;
   });
   return plan;
-}
-
-/// Returns all values of a file, by variable, each followed by its chunk shape.
-std::vector<std::vector<std::int32_t>> values_of(const std::string& path) {
-  std::vector<std::vector<std::int32_t>> all;
-  auto ds = Dataset::open(Comm(), path, false, {});
-  const Schema& schema = ds->schema();
-  for (std::size_t v = 0; v < schema.vars.size(); ++v) {
-    const bool record = schema.vars[v].is_record;
-    auto& values = all.emplace_back(
-        static_cast<std::size_t>((record ? schema.numrecs : 1) * Program::elements));
-    if (values.empty()) continue;
-    std::vector<Request> list(1);
-    list[0].var = static_cast<VarId>(v);
-    list[0].selection = record ? Subarray{{0, 0}, {schema.numrecs, Program::elements}, {}}
-                               : Subarray{{0}, {Program::elements}, {}};
-    list[0].elements = std::ssize(values);
-    list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32};
-    ds->execute(list, true);
-    if (const auto& chunking = schema.vars[v].chunking)
-      all.emplace_back(chunking->shape.begin(), chunking->shape.end());
-  }
-  ds->close();
-  return all;
 }
 
 class BundleSchemes : public ::testing::TestWithParam<int> {};
@@ -253,23 +110,6 @@ TEST_P(BundleSchemes, chunks_of_all_members_are_one_operation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, BundleSchemes, ::testing::Values(1, 2, 3, 4, 7));
-
-/// Writes rows of which each rank has a part, so that all ranks have a piece of each window.
-void put_rows(Dataset& ds, Count rows) {
-  constexpr Count width = 16;
-  const Comm& comm = ds.comm();
-  const VarId var = ds.def_var(
-      "v", Type::int32, std::array{ds.def_dim("y", rows), ds.def_dim("x", width * comm.size())});
-  ds.enddef();
-  std::vector<std::int32_t> values(static_cast<std::size_t>(rows * width), comm.rank());
-  std::vector<Request> list(1);
-  list[0].var = var;
-  list[0].write = true;
-  list[0].selection = Subarray{{0, width * comm.rank()}, {rows, width}, {}};
-  list[0].elements = rows * width;
-  list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32};
-  ds.execute(list, true);
-}
 
 // With one rank per node each window gets one message from each rank that does not own it. The plan
 // decides how many windows a rank owns, and so how many messages it receives.
@@ -338,6 +178,47 @@ TEST(Bundles, messages_are_those_of_the_plan) {
       std::string::npos)
       << text;
   EXPECT_EQ(text.find("\"\","), std::string::npos) << text;
+}
+
+// Each rank has an equal part of each window, as the prediction assumes. So messages and bytes are
+// those of the plan, whatever nodes there are. Memory is for a few windows at a time, or for all.
+TEST(Bundles, an_isolated_shuffle_has_the_messages_and_bytes_of_the_plan) {
+  constexpr Count window = 12288;
+  const std::vector<std::int64_t> bytes{13 * window, 5 * window, 2 * window};
+  for (const int ranks : {2, 3, 4, 6, 8}) {
+    for (const char* limit : {"200k", "64m"}) {
+      const BundlePlan plan = plan_bundle(bytes, ranks, 2, BundleScheme::ips);
+      BundleRates rates;
+      rates.unit_bytes = window;
+      const BundlePrediction predicted = predict(plan, rates);
+      const HintMap hints{{"bundle_scheme", "ips"},
+                          {"ranks_per_node", "2"},
+                          {"buffer_limit", limit},
+                          {"bundle_memory", "64m"},
+                          {"window_size", "12288"}};
+      ::setenv("FOREBAY_REPORT", ("json:" + folder() + "/report.json").c_str(), 1);
+      std::string told;
+      run_as_threads(ranks, [&](const Comm& comm) {
+        const std::string text = write_rows(comm, folder() + "/rows", bytes, hints);
+        if (comm.is_root()) told = text;
+      });
+      ::unsetenv("FOREBAY_REPORT");
+      const auto json = nlohmann::json::parse(told);
+      std::int64_t all = 0;
+      for (std::size_t f = 0; f < bytes.size(); ++f) {
+        const BundleCost& cost = predicted.files[f];
+        const auto& file = json["files"][f];
+        // With fewer ranks than files a member of two files' groups counts for each.
+        EXPECT_EQ(file["messages_in"], cost.messages) << ranks << ' ' << told;
+        EXPECT_EQ(file["bytes_in"], cost.bytes_in) << ranks << ' ' << told;
+        EXPECT_EQ(file["aggregation_messages_in"], cost.aggregation_messages) << ranks;
+        EXPECT_EQ(file["aggregation_bytes_in"], cost.aggregation_bytes) << ranks;
+        all += bytes[f] / window * (ranks - 1);  // each window: n − A, then A − 1
+        EXPECT_TRUE(rows_are_whole(folder() + "/rows", static_cast<int>(f), bytes[f], ranks));
+      }
+      EXPECT_EQ(json["counters"]["messages"]["sum"], all) << ranks << ' ' << told;
+    }
+  }
 }
 
 // If opening may take long, one rank of a node opens a file and writes all its data: rank 0, which
@@ -420,6 +301,7 @@ struct Simple {
   VarId var = 0;
   Count each = 10;
   Count beyond = 0;  // elements that nobody writes
+  bool alone = false;
 
   explicit Simple(std::unique_ptr<Dataset> made) : ds(std::move(made)) {}
   Simple(const Comm& comm, const std::string& path, const HintMap& hints = {})
@@ -442,7 +324,7 @@ struct Simple {
     list[0].selection = Subarray{{each * ds->comm().rank()}, {each}, {}};
     list[0].elements = each;
     list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32};
-    ds->execute(list, true);
+    ds->execute(list, !alone);
     return values[9];
   }
 };
@@ -481,6 +363,7 @@ TEST(Bundles, members_wait_until_as_many_are_closed) {
 }
 
 TEST(Bundles, whatever_needs_one_file_writes_all_of_them) {
+  constexpr std::size_t independent = 3;
   const std::vector<std::function<void(Simple&)>> needs = {
       [](Simple& one) { EXPECT_EQ(one.get(), 7); },
       [](Simple& one) { one.ds->sync(); },
@@ -527,7 +410,8 @@ TEST(Bundles, whatever_needs_one_file_writes_all_of_them) {
   for (std::size_t need = 0; need < needs.size(); ++need) {
     for (const bool chunked : {false, true}) {
       all_need(need, chunked, true);
-      if (need > 0) all_need(need, chunked, false);
+      // Independent mode needs no file that has chunks only, and no values.
+      if (need > 0 && !(chunked && need == independent)) all_need(need, chunked, false);
     }
   }
 }
@@ -1263,6 +1147,73 @@ TEST(Bundles, members_of_one_chunk_are_encoded_by_all_ranks) {
     EXPECT_NE(told.find("\"chunks_encoded\":{\"max\":1,\"sum\":4}"), std::string::npos) << told;
   });
   ::unsetenv("FOREBAY_REPORT");
+}
+
+// Ranks have different numbers of writes, rank 1 none. In the third file rank 0 looks at its
+// values, and in the fifth nobody has room for them.
+TEST(Bundles, what_ranks_write_independently_in_chunks_waits_as_well) {
+  constexpr int files = 6, ranks = 3, looked_at = 2, without_room = 4;
+  run_as_threads(ranks, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm, files, 14000);
+    for (int f = 0; f < files; ++f) {
+      Simple one(comm, path_of("alone", f), {{"layout", "chunked"}});
+      EXPECT_TRUE(bundle.add(*one.ds));
+      one.each = f == without_room ? 5000 : 400;
+      one.define();
+      one.ds->begin_independent();
+      one.alone = true;
+      if (comm.rank() != 1) one.put(-1);
+      if (f == looked_at && comm.rank() == 0) EXPECT_EQ(one.get(), -1);
+      if (comm.rank() != 1) one.put(f);
+      if (f == looked_at && comm.rank() == 0) EXPECT_EQ(one.get(), f);
+      if (f % 2 == 0) one.ds->end_independent();
+      comm.barrier();
+      // What rank 0 looked at, and what has no room, is written at the end of independent mode.
+      const bool waits = f < looked_at || (f > looked_at && f < without_room);
+      EXPECT_EQ(content(path_of("alone", f)).substr(0, 3) != "CDF", waits || f % 2 != 0) << f;
+      comm.barrier();
+      bundle.close(std::move(one.ds));
+    }
+    bundle.tell();
+  });
+  for (int f = 0; f < files; ++f) {
+    auto ds = Dataset::open(Comm(), path_of("alone", f), false, {});
+    const Count each = f == without_room ? 5000 : 400;
+    std::vector<std::int32_t> values(static_cast<std::size_t>(each * ranks), -7);
+    std::vector<Request> list(1);
+    list[0].selection = Subarray{{0}, {each * ranks}, {}};
+    list[0].elements = each * ranks;
+    list[0].memory = {reinterpret_cast<std::byte*>(values.data()), Type::int32};
+    ds->execute(list, true);
+    ds->close();
+    constexpr std::int32_t never = -2147483647;
+    EXPECT_EQ(values.front(), f);
+    EXPECT_EQ(values[static_cast<std::size_t>(each + 3)], never);
+    EXPECT_EQ(values.back(), f);
+  }
+}
+
+TEST(Bundles, one_assignment_has_the_chunks_of_independent_writes) {
+  constexpr int files = 5;
+  const std::string report = folder() + "/assigned.json";
+  std::string told;
+  ::setenv("FOREBAY_REPORT", ("json:" + report).c_str(), 1);
+  run_as_threads(files, [&](const Comm& comm) {
+    Bundle bundle = bundle_of(comm, files);
+    for (int f = 0; f < files; ++f) {
+      Simple one(comm, path_of("assigned", f), {{"layout", "chunked"}});
+      EXPECT_TRUE(bundle.add(*one.ds));
+      one.each = 500;
+      one.define();
+      one.ds->begin_independent();
+      one.alone = true;
+      one.put(f);
+      bundle.close(std::move(one.ds));
+    }
+    if (comm.is_root()) told = bundle.plan_json();
+  });
+  ::unsetenv("FOREBAY_REPORT");
+  EXPECT_NE(told.find("\"chunks_encoded\":{\"max\":1,\"sum\":5}"), std::string::npos) << told;
 }
 
 /// Returns the numbers of records that a reader sees whenever ranks synchronise, while operations

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <future>
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include "base/attempt.h"
 #include "bundles/bundle.h"
+#include "bundles/each_at_once.h"
 #include "comm/agree.h"
 #include "comm/topology.h"
 #include "transport/aggregation_rules.h"
@@ -50,27 +50,6 @@ Count window_size(const JointFacts& facts, std::span<StageMember* const> files, 
     chosen.striping_unit = std::max(chosen.striping_unit, file->method().striping_unit);
   const Topology& topology = Topology::of(comm, options.ranks_per_node);
   return window_size_for(total, {comm.size(), topology.nodes(), true}, chosen, 0);
-}
-
-/// Calls f() for each of several files. If calls are slow, each gets a thread, for a few files at a
-/// time.
-template <typename F>
-void each_at_once(std::span<const std::size_t> files, bool slow, F&& f) {
-  constexpr std::size_t most = 16;
-  for (std::size_t begin = 0; begin < files.size(); begin += most) {
-    const auto some = files.subspan(begin, std::min(most, files.size() - begin));
-    std::vector<std::future<void>> others;
-    std::size_t here = 0;  // files of the calling thread: one, and any for which no thread starts
-    if (slow) {
-      attempt_to([&] {
-        others.reserve(some.size());
-        for (; here + 1 < some.size(); ++here)
-          others.push_back(std::async(std::launch::async, [&f, i = some[here]] { f(i); }));
-      });
-    }
-    for (; here < some.size(); ++here) f(some[here]);
-    for (auto& other : others) other.wait();
-  }
 }
 
 }  // namespace
@@ -124,6 +103,21 @@ JointWrite::JointWrite(const Comm& comm, std::vector<StageMember*> files,
                                              window_size(facts_, files_, comm, options, bulk));
   merged_ = std::make_shared<MergedFile>(files_[0]->path(), std::move(bytes_of), *windows_, queue);
   MergedStream extents(std::move(streams), *windows_);
+  Count hole_threshold = std::numeric_limits<Count>::max();
+  for (const StageMember* file : files_)
+    hole_threshold = std::min(hole_threshold, file->method().hole_threshold);
+  if (windows_->count() == 0) return;
+  std::optional<WriteQueue::Open> open;
+  if (queue) open.emplace(*queue);
+  if (plan_.scheme == BundleScheme::ips) {
+    IsolatedOutcome outcome = write_isolated(comm, extents, plan_, *windows_, *merged_,
+                                             {options.buffer_limit, hole_threshold, slow_}, report);
+    overlapped_ = facts_.several && outcome.overlapped;
+    traffic_ = std::move(outcome.traffic);
+    for (const IsolatedTraffic& of_file : traffic_)
+      messages_in_ += of_file.messages + of_file.aggregation_messages;
+    return;
+  }
   // Otherwise each writing rank would have to open most files, which takes long if calls are slow.
   const PlannedWindows planned{windows_->size(),
                                [&](Count position) { return owner_of(plan_, *windows_, position); },
@@ -133,14 +127,9 @@ JointWrite::JointWrite(const Comm& comm, std::vector<StageMember*> files,
   to.kind = plan_.groups.size() == 1 && !facts_.several ? "auto" : "aggregated";
   to.bulk = bulk;
   to.buffer_limit = options.buffer_limit;
-  to.hole_threshold = std::numeric_limits<Count>::max();
-  for (const StageMember* file : files_)
-    to.hole_threshold = std::min(to.hole_threshold, file->method().hole_threshold);
+  to.hole_threshold = hole_threshold;
   to.ranks_per_node = options.ranks_per_node;
   to.planned = &planned;
-  if (windows_->count() == 0) return;
-  std::optional<WriteQueue::Open> open;
-  if (queue) open.emplace(*queue);
   const auto transport = make_transport(comm, merged_, to, report);
   transport->write_all(extents);
   overlapped_ = facts_.several && transport->overlapped();

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "bundles/isolated_write.h"
 #include "bundles/plan/bundle_plan.h"
 #include "comm/comm.h"
 #include "dataset/stage_member.h"
@@ -59,6 +60,9 @@ class JointWrite {
   bool overlapped() const { return overlapped_; }
   /// Local. Returns the number of messages that this rank received.
   std::int64_t messages_in() const { return messages_in_; }
+  /// Local. Returns what came to this rank for each file in an isolated shuffle; empty for other
+  /// schemes.
+  std::span<const IsolatedTraffic> traffic() const { return traffic_; }
   /// Collective, once. Waits for the queue and makes values visible, except in files with errors.
   /// Throws on all ranks or on none.
   JointOutcome finish();
@@ -73,6 +77,7 @@ class JointWrite {
   std::chrono::steady_clock::time_point began_;
   bool slow_ = false, overlapped_ = false;
   std::int64_t messages_in_ = 0;
+  std::vector<IsolatedTraffic> traffic_;
   std::unique_ptr<BundleWindows> windows_;
   std::shared_ptr<MergedFile> merged_;
 };

@@ -58,7 +58,10 @@ class LogHost : public Host {
     site_.schema.numrecs = site_.comm.all_reduce(site_.schema.numrecs, Reduce::max);
   }
 
-  void after_flush() override { site_.host.write_agreed_numrecs(); }
+  void after_flush() override {
+    site_.host.write_agreed_numrecs();
+    site_.host.show();
+  }
 
   void epoch_begins(std::uint64_t epoch) override {
     by_root(site_.comm, [&] { control_->set_flushed(epoch); });

@@ -88,11 +88,15 @@ Store::Store(const Comm& comm, const std::string& name, const Method& method)
   together(comm_, [&] {
     if (std::filesystem::path(name).filename().empty())
       throw Error(Errc::ebadname, "checkpoints without a name", "give the path of a file");
+    join_set();
     open_tiers();
-    require_files_of_all();
+    const std::optional<Loss> loss = find_loss();
+    require_files_of_all(loss && !loss->plan.empty());
     if (fast_) fast_->begin();
     directory_->begin();
+    if (loss) recover(*loss);
     for (const Kind kind : {Kind::state, Kind::adjoint}) keep_common(kind);
+    drop_lone_parity();
     account_[Account::drops] = 0;  // do not count dropped states of earlier jobs
   });
   if (attempt_to([&] { thread_ = std::thread([this] { work(); }); }))
@@ -122,8 +126,8 @@ void Store::open_tiers() {
 
 /// Collective. If the files of one rank are elsewhere, in another directory or on another node, the
 /// states of all others would be dropped. Throws in this case.
-void Store::require_files_of_all() {
-  const bool is_new = directory_->is_new() && (!fast_ || fast_->is_new());
+void Store::require_files_of_all(bool recovers) {
+  const bool is_new = directory_->is_new() && (!fast_ || fast_->is_new()) && !recovers;
   std::int64_t told[] = {is_new ? comm_.rank() : comm_.size(), -std::ssize(states_.all())};
   comm_.all_reduce(told, Reduce::min);
   if (told[0] == comm_.size() || told[1] == 0) return;
@@ -140,6 +144,10 @@ void Store::take_states(Tier tier) {
   damage_.insert(damage_.end(), from.damage().begin(), from.damage().end());
   for (auto& [serial, record] : from.take_records()) {
     last_serial_ = std::max(last_serial_, serial);
+    if (is_parity(record.id.kind)) {
+      take_parity(tier, std::move(record));
+      continue;
+    }
     const StatePtr known = states_.find(record.id);
     if (known && known->record.serial >= serial) {
       from.drop(serial, true);
@@ -335,6 +343,7 @@ void Store::commit() {
     else
       discard(before->tier, before->record.serial, is_synced(*before));
     states_.remove(*before);
+    drop_parity(before->record.id);
   }
   states_.add(state);
   draft_.reset();
@@ -488,8 +497,10 @@ std::optional<Tier> Store::keep_in_files(Record& record, Tier first, const AddTo
 /// state of it is dropped in between.
 bool Store::reserve(Tier tier, Record& record) {
   const Lock lock(mutex_);
-  const bool leaves = record.id.kind == Kind::state;
-  return files(tier)->reserve(record, leaves ? left_for_adjoint(tier, false) : 0);
+  Count leaves = record.id.kind == Kind::state ? left_for_adjoint(tier, false) : 0;
+  if (!set_ranks_.empty() && !is_parity(record.id.kind))
+    leaves += missing_parity(tier) + parity_for(record.bytes);
+  return files(tier)->reserve(record, leaves);
 }
 
 Count Store::left_for_adjoint(Tier tier, bool known) const {
@@ -569,6 +580,7 @@ void Store::forget(const StatePtr& state) {
     leave_memory(*state);
   if (ahead_ && ahead_->serial == state->record.serial) ahead_.reset();
   states_.remove(*state);
+  drop_parity(state->record.id);
 }
 
 void Store::expect(const std::vector<Count>& steps) {
@@ -651,11 +663,15 @@ std::vector<Count> Store::free_bytes() {
 
 /// `known`: also counts tiers as full after a failed write; otherwise only the limits count.
 Store::Rooms Store::rooms(bool known) const {
-  const auto of = [&](const FileTier* tier) -> Count {
-    if (!tier) return -1;
-    return std::max<Count>(known ? tier->room() : tier->limit() - tier->used(), 0);
+  const auto of = [&](Tier tier) -> Count {
+    const FileTier* const its = files(tier);
+    if (!its) return -1;
+    const Count free = known ? its->room() : its->limit() - its->used();
+    const Count room = std::max<Count>(free - missing_parity(tier), 0);
+    const Count set = std::ssize(set_ranks_);
+    return set > 0 ? room - room / set : room;  // each state takes its parity along
   };
-  return {std::max<Count>(memory_ - held_, 0), of(fast_.get()), of(directory_.get())};
+  return {std::max<Count>(memory_ - held_, 0), of(Tier::fast), of(Tier::directory)};
 }
 
 /// Leaves space for two states of the adjoint, since a new one is kept before the old one is
@@ -694,6 +710,14 @@ void Store::bring_to_files(Lock& lock, const StatePtr& state) {
 }
 
 void Store::sync() {
+  if (set_ranks_.empty()) return sync_files();
+  together(comm_, [&] {
+    agree_on_error(set_, attempt_to([&] { sync_files(); }));
+    protect();
+  });
+}
+
+void Store::sync_files() {
   require_idle();
   {
     Lock lock(mutex_);
@@ -753,7 +777,7 @@ void Store::leave() {
   if (::getpid() != process_) return;
   abandon();
   stop();  // first, since nobody needs values decoded ahead
-  sync();
+  sync_files();
   for (FileTier* tier : {fast_.get(), directory_.get()})
     if (tier) tier->close();
 }

@@ -10,8 +10,8 @@
 // At most `checkpoint_memory` bytes are held, and one more state: one that is being pushed or was
 // decoded ahead. The next one is decoded while its values are taken.
 //
-// All calls but the constructor, keep_common(), close() and join_end() are local. One thread may
-// call at a time.
+// All calls but the constructor, keep_common(), close() and join_end() are local; with redundancy
+// sync() is not, either. One thread may call at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -36,6 +36,7 @@
 #include "checkpoints/coding.h"
 #include "checkpoints/file_tier.h"
 #include "checkpoints/format/checkpoint.h"
+#include "checkpoints/parity.h"
 #include "checkpoints/plan/checkpoint_schedule.h"
 #include "checkpoints/state_catalogue.h"
 #include "codec/pipeline.h"
@@ -117,7 +118,8 @@ class Store {
   std::optional<Count> first(Kind kind) const;
   std::optional<Count> last() const;  ///< the model's latest step
   StateInfo info(StateId id) const;   ///< Errc::enodata
-  /// Waits until all states are on the device.
+  /// Waits until all states are on the device. Collective if the method has redundancy: then they
+  /// survive the loss of a node, too (checkpoints/parity.h).
   void sync();
   /// Collective. Drops states that not all ranks have: ranks were killed during a push, or a push
   /// failed on one rank.
@@ -183,7 +185,7 @@ class Store {
   static constexpr Count has_left = 2;  ///< a rank's value at the end; 0, 1: states are kept
   Count agree_on_end(Count mine);
   void open_tiers();
-  void require_files_of_all();
+  void require_files_of_all(bool recovers);
   void take_states(Tier tier);
   void require_idle() const;
 
@@ -232,12 +234,54 @@ class Store {
   void decode_ahead(Lock& lock, const StatePtr& state);
   bool has_memory_ahead(Lock& lock, Count made, Count more, Count all);
   bool has_room_below(const State& state) const;
+  // Redundancy; in checkpoint_store_parity.cc.
+  struct Parity {
+    Record record;
+    Tier tier = Tier::directory;
+    ParityTable table;
+  };
+  /// What is missing, after files were lost.
+  struct Loss {
+    struct Item {
+      StateId id;
+      std::uint64_t group = 0;
+      Member lost;
+      Count chunk = 0, members = 0;
+    };
+    std::vector<Rank> ranks;  ///< that lost files, in order; the same on all ranks
+    std::vector<Item> plan;   ///< on such a rank: the states to make again
+    std::vector<Rank> told;   ///< those of `ranks` that this rank has parity of
+  };
+  void join_set();
+  void take_parity(Tier tier, Record record);
+  void drop_parity(StateId id, std::size_t newest_kept = 0);
+  void drop_lone_parity();
+  bool is_covered(const State& state) const;
+  Member my_member(const Record& record) const;
+  StatePtr hold(StateId id);
+  void let_go(const StatePtr& state);
+  void read_segment(const Parity& parity, Offset offset, std::span<std::byte> into) const;
+  void protect();
+  void make_parity(StateId id, const ParityTable& table);
+  void keep_parity(StateId id, const ParityTable& table, RawBytes segment);
+  bool has_lost(const Member& recorded) const;
+  const Parity* usable(StateId id, std::uint64_t group) const;
+  std::optional<Loss> find_loss();
+  void recover(const Loss& loss);
+  void recover_in(const Comm& set, Rank lost, const Loss& loss);
+  void restore_state(StateId id, std::uint64_t group, const Member& lost, RawBytes blob);
+  Count missing_parity(Tier tier) const;
+  Count parity_for(Count bytes) const;
+
+  void sync_files();
   FileTier* files(Tier tier) const;
   void tell_failure();
   void stop();
 
   const pid_t process_;  ///< the process that opened the store
   Comm comm_;
+  Comm set_;                     ///< with redundancy, the ranks that keep parity for each other
+  std::vector<Rank> set_ranks_;  ///< their ranks in comm_; empty: no redundancy
   std::string name_;
   Method method_;
   Count memory_ = 0;  ///< most bytes of states in memory
@@ -256,6 +300,8 @@ class Store {
   mutable std::mutex mutex_;  // guards what follows, and states
   std::condition_variable wake_, changed_;
   Catalogue states_;
+  std::map<StateId, std::vector<Parity>> parities_;  ///< of each state, the newest last
+  std::array<Count, tier_count> parity_bytes_{};
   std::vector<std::pair<Tier, std::uint64_t>> stale_;  ///< copies that discard() failed to drop
   std::uint64_t last_serial_ = 0;
   std::uint64_t synced_ = 0;  ///< states up to this serial are on the device, and stay there

@@ -210,6 +210,8 @@ TEST(CheckpointStore, a_bound_may_change_between_states) {
   EXPECT_EQ(codec_within("none", 1e-3), "zfp:accuracy=0.001");
   EXPECT_EQ(codec_within("shuffle,zstd:3", 0.5), "zfp:accuracy=0.5,zstd:3");
   EXPECT_EQ(codec_within("sz3:abs=1,zstd:1", 2), "sz3:abs=2,zstd:1");
+  EXPECT_EQ(codec_within("sz3:abs=1:mode=ratio,zstd:1", 2), "sz3:abs=2:mode=ratio,zstd:1");
+  EXPECT_EQ(codec_within("bitround:bits=9,zstd:1", 2), "zfp:accuracy=2,zstd:1");
   EXPECT_EQ(codec_within("zfp:accuracy=1e-3", 0), "none");
   EXPECT_EQ(codec_within("float32", 0), "none");
   EXPECT_EQ(codec_within("shuffle,zstd:1", 0), "shuffle,zstd:1");

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/words.h"
+#include "codec/quantise.h"
 #include "codec/values.h"
 
 namespace forebay::checkpoint {
@@ -72,9 +73,14 @@ std::string codec_within(const std::string& codec, double bound) {
       std::to_chars(number.data(), number.data() + number.size(), bound).ptr - number.data()));
   std::string lossy = "zfp:accuracy=" + number, others;
   for (const std::string_view stage : items_of(codec, ',')) {
-    if (stage.starts_with("sz3")) lossy = "sz3:abs=" + number;
+    if (stage.starts_with("sz3")) {
+      const auto mode = stage.find(":mode=");
+      lossy = "sz3:abs=" + number;
+      if (mode != std::string_view::npos) lossy.append(stage.substr(mode));
+    }
     const bool replaced = stage.starts_with("sz3") || stage.starts_with("zfp") ||
-                          stage == "float32" || stage == "none" || stage.empty();
+                          stage == "float32" || stage == "none" || stage.empty() ||
+                          quantisation_of(stage);
     // Output bytes of lossy stages have no elements to shuffle.
     const bool shuffles =
         bound > 0 && (stage.starts_with("shuffle") || stage.starts_with("bitshuffle"));

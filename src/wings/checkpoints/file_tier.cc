@@ -72,7 +72,7 @@ FileTier::FileTier(const std::string& prefix, Rank rank, int ranks, Count limit)
 }
 
 void FileTier::begin() {
-  if (!is_new_) return;
+  if (!is_new_ || std::exchange(begun_, true)) return;
   header_.session = random_number();
   data_->create(false);
   journal_->create(false);

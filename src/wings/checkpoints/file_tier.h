@@ -67,7 +67,8 @@ class FileTier {
 
   /// Returns whether there was no journal at the opening, or not even a whole header.
   bool is_new() const { return is_new_; }
-  void begin();  ///< makes the journal if it is new; must come first
+  void begin();  ///< makes the journal if it is new; must come before any change
+  std::uint64_t session() const { return header_.session; }  ///< of the journal; 0: there is none
   /// Moves out the records that the journal had at the opening, by serial. Valid once.
   std::map<std::uint64_t, Record> take_records() { return std::move(records_); }
   /// Describes the damage in words. Other states are intact.
@@ -142,7 +143,7 @@ class FileTier {
   Count journal_bytes_ = 0;  ///< written
   std::map<std::uint64_t, Record> records_;
   std::vector<std::string> damage_;
-  bool is_new_ = true;
+  bool is_new_ = true, begun_ = false;
 };
 
 /// Returns all bytes of a journal, as an entry may have any length. Errc::enomem if memory does not

@@ -95,6 +95,21 @@ RankFiles look_at(const std::string& prefix, bool verify) {
 
 }  // namespace
 
+bool is_there(const std::string& name) {
+  std::error_code failed;
+  if (!fs::exists(name, failed)) return !failed && !prefixes_of(name).empty();
+  if (!name.ends_with(ending) || !fs::is_regular_file(name, failed)) return false;
+  bool is_journal = false;
+  attempt_to([&] {
+    Report report;
+    File journal(name, false, 0, report);
+    std::vector<std::byte> front(header_bytes);
+    front.resize(journal.read_at(0, front));
+    is_journal = parse_header(front).has_value();
+  });
+  return is_journal;
+}
+
 Inspection inspect(const std::string& name, bool verify) {
   Inspection all;
   std::map<Rank, std::string> prefixes;

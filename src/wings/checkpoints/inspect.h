@@ -21,6 +21,10 @@ struct Inspection {
   std::vector<std::string> damage;  ///< files that are not journals, ranks without one
 };
 
+/// Returns whether checkpoints have that name, or a journal has that path. Reads no more than its
+/// first bytes.
+bool is_there(const std::string& name);
+
 /// Inspects the checkpoints NAME: the files NAME.0.journal and so on, or one journal if NAME is its
 /// path. `verify`: reads all states and compares their checksums, a few MiB at a time. Errc::enoent
 /// if nothing has that name.

@@ -49,6 +49,7 @@ class Catalogue {
   const std::map<StateId, StatePtr>& all() const { return all_; }  ///< by kind, then step
   std::vector<StatePtr> in(Tier tier) const;
   std::size_t count(Kind kind) const;
+  std::size_t count(Tier tier) const { return turns_[static_cast<std::size_t>(tier)].size(); }
 
   /// Returns the model's state of the latest step, `other` left out; null: there is none.
   StatePtr latest(const State* other = nullptr) const;

@@ -187,6 +187,15 @@ void Reader::check_roots(const RootsFound& of_all_files) const {
   decomposed::check_roots(path_, state_, damaged_slot_, of_all_files);
 }
 
+// Closes a file without an index first, since an index would have to be loaded again.
+bool Reader::close_one() {
+  if (files_.empty()) return false;
+  auto goes = std::prev(files_.end());
+  while (goes != files_.begin() && goes->loaded) --goes;
+  files_.erase(goes->loaded ? std::prev(files_.end()) : goes);
+  return true;
+}
+
 // Returns the file as of this commit. Its index may be of another one.
 Reader::Opened& Reader::opened(std::uint32_t number) {
   auto found = std::find_if(files_.begin(), files_.end(),
@@ -200,15 +209,11 @@ Reader::Opened& Reader::opened(std::uint32_t number) {
       };
       data_files::expect_beside(*file, *options_.main, check);
     }
+    while (files_.size() >= std::max<std::size_t>(options_.most_files, 1)) close_one();
+    with_descriptor([&] { file->ensure_open(); }, [&] { return close_one(); });
     if (file->has_weak_caches()) seen_.insert(number);
     files_.push_front({number, file, DataFileReader(file, {state_.id, number}), {}, {}});
     found = files_.begin();
-    if (files_.size() > std::max<std::size_t>(options_.most_files, 1)) {
-      // Closes a file without an index first, since an index would have to be loaded again.
-      auto goes = std::prev(files_.end());
-      while (goes != found && goes->loaded) --goes;
-      files_.erase(goes == found ? std::prev(files_.end()) : goes);
-    }
   } else {
     files_.splice(files_.begin(), files_, found);
   }

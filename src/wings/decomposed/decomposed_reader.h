@@ -43,13 +43,14 @@
 #include "decomposed/state_file.h"
 #include "layout/packed_pattern.h"
 #include "storage/file.h"
+#include "storage/open_files.h"
 
 namespace forebay::decomposed {
 
 struct ReaderOptions {
   Count index_memory = 64 << 20;
   Count hole_threshold = 64 << 10;
-  std::size_t most_files = 64;
+  std::size_t most_files = most_open_files();
   Count thread_bytes = 1 << 20;  ///< bytes of slow calls that justify a thread
   bool in_bulk = false;          ///< read as if calls were found to be slow
   ClientCaches caches = ClientCaches::coherent;
@@ -198,6 +199,7 @@ class Reader {
     Part part;
   };
 
+  bool close_one();
   Opened& opened(std::uint32_t number);
   Opened& loaded(std::uint32_t number);
   std::shared_ptr<const Plan> plan_for(const Slab& slab,

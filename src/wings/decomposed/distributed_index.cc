@@ -8,6 +8,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "comm/message_bytes.h"
+#include "comm/questions.h"
 #include "decomposed/data_file.h"
 
 namespace forebay::decomposed {
@@ -48,19 +49,6 @@ struct SentWant {
 };
 
 enum class Answer : std::uint8_t { here, too_many, later, failed };
-
-void put_error(std::vector<std::byte>& to, const Error& error) {
-  put(to, error.code());
-  put_list(to, std::span<const char>(error.message()));
-  put_list(to, std::span<const char>(error.advice()));
-}
-
-Error take_error(std::span<const std::byte>& bytes) {
-  const auto code = take<Errc>(bytes);
-  const auto message = take_list<char>(bytes), advice = take_list<char>(bytes);
-  return {code, std::string(message.begin(), message.end()),
-          std::string(advice.begin(), advice.end())};
-}
 
 /// Returns an upper bound for the bytes of a slab, in a message and in memory.
 Count bytes_sent_for(const Entry& entry) {
@@ -113,42 +101,6 @@ Count DistributedIndex::share() const {
   const auto ranks = static_cast<Count>(comm_.size()), all = static_cast<Count>(files());
   const Count askers = all >= ranks ? ranks : 2 * all;
   return memory_ / 8 / askers;
-}
-
-// -- asking
-
-// Collective. Each rank sends the questions that make() returns, and answers those that arrive. A
-// rank that failed asks nothing, but still answers. Ranks may be one exchange apart, so read() has
-// a collective step before the next two.
-template <typename Ask, typename Tell, typename Hear>
-void DistributedIndex::ask(Failure& failed, Ask&& make, Tell&& tell, Hear&& hear) {
-  std::vector<Message> questions, answers;
-  if (!failed) attempt_into(failed, [&] { questions = make(); });
-  if (failed) questions.clear();
-  std::vector<Question> come;
-  attempt_into(failed, [&] {
-    sparse_exchange(comm_, questions, [&](Rank from, std::span<const std::byte> bytes) {
-      come.push_back({from, {bytes.begin(), bytes.end()}});
-    });
-  });
-  for (const Question& question : come) {
-    attempt_into(failed, [&] {
-      Message answer{question.from, {}};
-      tell(question, answer);
-      answers.push_back(std::move(answer));
-    });
-  }
-  std::size_t heard = 0;
-  attempt_into(failed, [&] {
-    sparse_exchange(comm_, answers, [&](Rank from, std::span<const std::byte> bytes) {
-      ++heard;
-      if (!failed) hear(from, bytes);
-    });
-  });
-  if (!failed && heard < questions.size())
-    failed = Error(Errc::enomem, "another rank had no memory to look into its index",
-                   "give it more, or lower buffer_limit")
-                 .as_of_others();
 }
 
 // Checks the roots of all data files. Each file is counted by its first keeper.
@@ -350,7 +302,7 @@ void DistributedIndex::ask_for_slabs(std::span<const Place> places, Found& found
       found.remaining.erase(from);
   };
   ++askings_;
-  ask(failed, make, tell, hear);
+  ask_ranks(comm_, failed, make, tell, hear);
   most_held_ = std::max(most_held_, found.bytes);
 }
 
@@ -507,7 +459,7 @@ void DistributedIndex::find_plans(Failure& failed) {
     tell_plans(question, answer);
   };
   const auto hear = [&](Rank from, std::span<const std::byte> bytes) { hear_plans(from, bytes); };
-  ask(failed, make, tell, hear);
+  ask_ranks(comm_, failed, make, tell, hear);
 }
 
 void DistributedIndex::tell_plans(const Question& question, Message& answer) {

@@ -37,7 +37,7 @@
 #include "array/schema.h"
 #include "base/error.h"
 #include "comm/comm.h"
-#include "comm/exchange.h"
+#include "comm/questions.h"
 #include "decomposed/decomposed_reader.h"
 #include "decomposed/plan.h"
 #include "layout/packed_pattern.h"
@@ -90,10 +90,6 @@ class DistributedIndex {
     bool operator==(const Place&) const = default;
     auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
   };
-  struct Question {
-    Rank from;
-    std::vector<std::byte> bytes;
-  };
   struct Want {
     Key map;
     const Selected* what;
@@ -137,8 +133,6 @@ class DistributedIndex {
   void tell_plans(const Question& question, Message& answer);
   void hear_plans(Rank from, std::span<const std::byte> bytes);
   void read_what_is_known();
-  template <typename Ask, typename Tell, typename Hear>
-  void ask(Failure& failed, Ask&& make, Tell&& tell, Hear&& hear);
 
   const Comm& comm_;
   const Schema& schema_;

@@ -7,6 +7,7 @@
 #include "array/convert.h"
 #include "base/attempt.h"
 #include "base/report.h"
+#include "base/shortage.h"
 #include "decomposed/decomposed_reader.h"
 #include "decomposed/format/decomposed_schema.h"
 #include "decomposed/replay.h"
@@ -123,6 +124,7 @@ FileMaps::FileMaps(const ReaderSite& site)
     site.schema.numrecs = newest_.records;
     reader_.use(newest_, damaged_slot_ && which_ == OpenState::newest);
   });
+  if (damage_ && is_shortage(*damage_)) throw *damage_;
 }
 
 std::unique_ptr<SlabReplay> FileMaps::replay(Count most) const {
@@ -216,10 +218,13 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
   const std::lock_guard<std::mutex> lock(reading_);
   Count done = 0;
   const auto look = [&](auto&& f) {
-    if (auto failed = attempt_to(f)) check.problems.push_back(failed->message());
+    const auto failed = attempt_to(f);
+    if (failed && is_shortage(*failed)) throw *failed;
+    if (failed) check.problems.push_back(failed->message());
   };
   const auto tell = [&](const Entry& slab, const StoredPart& part,
                         const std::optional<Error>& failed) {
+    if (failed && is_shortage(*failed)) throw *failed;
     if (progress) progress(done += part.bytes);
     if (static_cast<std::size_t>(slab.var) >= check.parts.size()) return;
     auto& of = check.parts[static_cast<std::size_t>(slab.var)];
@@ -265,6 +270,7 @@ MapsCheck FileMaps::check(bool decode, const std::function<void(Count)>& progres
       look([&] { reader_.check_roots(); });
     });
   });
+  if (failed && is_shortage(*failed)) throw *failed;
   if (failed) check.problems.push_back(failed->message());
   return check;
 }

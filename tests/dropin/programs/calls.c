@@ -248,7 +248,6 @@ static void bad_arguments(void) {
   TRY(ncmpi_get_vara_int_all(file.id, file.fixed, &large, &count, values));
   TRY(ncmpi_create(MPI_COMM_WORLD, "no.nc", NC_64BIT_DATA | NC_64BIT_OFFSET, MPI_INFO_NULL,
                    &values[0]));
-  TRY(ncmpi_create(MPI_COMM_WORLD, "no.nc", NC_NETCDF4, MPI_INFO_NULL, &values[0]));
   TRY(ncmpi_create(MPI_COMM_WORLD, "no.nc", NC_DISKLESS, MPI_INFO_NULL, &values[0]));
   TRY(ncmpi_open(MPI_COMM_WORLD, "out.nc", NC_MMAP, MPI_INFO_NULL, &values[0]));
   kind("no.nc");

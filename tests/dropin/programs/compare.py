@@ -135,7 +135,7 @@ def main():
     of_peer = (os.path.join(folder, "peer"), launch,
                dict(base, OMPI_MCA_io="romio321", LD_PRELOAD=":".join(preload[:-1])), options.patience)
     peer = outcomes(programs, names, *of_peer)
-    # The peer has hung once in hundreds of runs, on a busy machine. What it does twice counts.
+    # The peer hangs now and then on a busy machine. What it does twice is not what others should do.
     again = [name for name in names if peer.get(name, [])[-1:] == ["hangs"]]
     if again:
         print(f"once more with the peer, which hangs: {' '.join(again)}")
@@ -149,6 +149,9 @@ def main():
         for program in names + (["finalize"] if "finalize" in ours else []):
             want = peer.get(like.get(program, program), [])
             got = ours.get(program, ["not run"])
+            if want[-1:] == ["hangs"] and got[-1:] not in (["hangs"], ["dies"], ["not run"]):
+                print(f"not compared: {program} {name}, with which the peer hangs")
+                continue
             pairs = list(itertools.zip_longest(want, got, fillvalue="-"))
             allowed = [both for programs, methods, *both in alike
                        if fnmatch.fnmatchcase(program, programs) and fnmatch.fnmatchcase(name, methods)]

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "comm/agree.h"
 #include "comm/backend.h"
+#include "container/fill_bytes.h"
 #include "format/anchor.h"
 #include "storage/directory.h"
 #include "storage/stripes.h"
@@ -409,15 +410,6 @@ void ClassicContainer::make_engine() {
                                      method.burst_order == FlushOrder::flatten);
 }
 
-std::vector<const LayoutEntry*> ClassicContainer::part_layouts() {
-  std::vector<const LayoutEntry*> layouts;
-  for (const Part* part : parts(PartKind::layout)) {
-    const auto* layout = static_cast<const LayoutEntry*>(part);
-    if (layout->in_classic.make) layouts.push_back(layout);
-  }
-  return layouts;
-}
-
 ClassicContainer::Kept ClassicContainer::make_part(const LayoutEntry& layout) const {
   const auto make_io = [](const Comm& ranks, std::shared_ptr<File> file, const Method& method,
                           Report& report) -> std::unique_ptr<ExtentIo> {
@@ -478,7 +470,8 @@ void ClassicContainer::fill_record(VarId id, Count record) {
   const Variable& var = schema_.vars[static_cast<std::size_t>(id)];
   if (ApartPart* part = keeper_apart(var)) return part->fill_record(id, record);
   agree_on_error(comm_, attempt_to([&] {
-                   fill_elements(var, var.begin + record * schema_.recsize, var.inner_elements);
+                   fill_bytes(comm_, file_, external_fill(var),
+                              var.begin + record * schema_.recsize, var.inner_elements);
                  }));
 }
 
@@ -565,20 +558,26 @@ namespace {
 
 constexpr Count gib = 1 << 30, no_limit = std::numeric_limits<Count>::max();
 
+constexpr const char* of_classic_files = "container=classic|directory";
+
 constexpr KeySpec keys[] = {
     size_key(
         {"nc_header_align_size", "bytes", "0",
          "The first variable begins at a multiple of this; 0 leaves it to the library.", "pnetcdf"},
-        &Method::header_align, 0, no_limit, KeyFamily::pnetcdf),
+        &Method::header_align, 0, no_limit, KeyFamily::pnetcdf)
+        .with(of_classic_files),
     size_key({"nc_var_align_size", "bytes", "0",
               "Every variable of fixed size begins at a multiple of this.", "pnetcdf"},
-             &Method::var_align, 0, no_limit, KeyFamily::pnetcdf),
+             &Method::var_align, 0, no_limit, KeyFamily::pnetcdf)
+        .with(of_classic_files),
     size_key({"nc_record_align_size", "bytes", "0",
               "The section of record variables begins at a multiple of this.", "pnetcdf"},
-             &Method::record_align, 0, no_limit, KeyFamily::pnetcdf),
+             &Method::record_align, 0, no_limit, KeyFamily::pnetcdf)
+        .with(of_classic_files),
     size_key({"nc_header_read_chunk_size", "bytes, up to 1GiB", "256KiB",
               "The header is read in pieces of this size when a file is opened.", "pnetcdf"},
-             &Method::header_read_chunk, 0, gib, KeyFamily::pnetcdf),
+             &Method::header_read_chunk, 0, gib, KeyFamily::pnetcdf)
+        .with(of_classic_files),
 };
 
 }  // namespace

@@ -31,8 +31,12 @@ class ClassicContainer : public JointContainer {
   std::vector<std::byte> print() const override;
   Offset definitions_bytes() const override;
   void check_attribute(const std::string& name) const override;
-  void set_chunk(Variable& var, std::span<const Count> shape) const override;
-  void set_filter(Variable& var, const std::string& pipeline) const override;
+  void set_chunk(Variable& var, std::span<const Count> shape) const override {
+    set_chunk_by_program(schema_, site_.method, var, shape);
+  }
+  void set_filter(Variable& var, const std::string& pipeline) const override {
+    set_filter_by_program(schema_, site_.method, var, pipeline);
+  }
   void choose(const Schema* old) override;
   void place(const Schema* old, const EnddefArguments& arguments) override;
   std::vector<std::byte> print_placed() const override;
@@ -104,7 +108,6 @@ class ClassicContainer : public JointContainer {
   void find_stripes(bool makes, const std::function<bool()>& on_root, const Tells& tells);
   void make_engine();
   Kept make_part(const LayoutEntry& layout) const;
-  static std::vector<const LayoutEntry*> part_layouts();  // layouts with a part of classic files
   bool has_part(const LayoutEntry& layout) const;
   void add_part(Kept kept);
   HeapPart* heap() const;
@@ -146,11 +149,10 @@ class ClassicContainer : public JointContainer {
   bool is_header_alone(const Schema* old) const;  // redefine() and fill_new() write only it
   Alignment alignment_for(const EnddefArguments& arguments) const;
   void settle_alignment(const Alignment& alignment);
-  void relocate(const Moves& moves);                                       // collective
-  void move_variables(const Schema& old);                                  // collective
-  void clear_gaps(const Schema& old, const Schema& now);                   // collective
-  void clear_new(const Schema& old);                                       // collective
-  void fill_elements(const Variable& var, Offset offset, Count elements);  // local
+  void relocate(const Moves& moves);                      // collective
+  void move_variables(const Schema& old);                 // collective
+  void clear_gaps(const Schema& old, const Schema& now);  // collective
+  void clear_new(const Schema& old);                      // collective
 
   ContainerSite site_;
   const Comm& comm_;

@@ -5,6 +5,7 @@
 #include "base/attempt.h"
 #include "comm/agree.h"
 #include "container/classic/classic.h"
+#include "container/fill_bytes.h"
 #include "format/classic_header.h"
 #include "layout/codec_choice.h"
 
@@ -65,39 +66,6 @@ void ClassicContainer::check_attribute(const std::string& name) const {
   }
 }
 
-// A wrong call of the program fails even where it is overruled.
-void ClassicContainer::set_chunk(Variable& var, std::span<const Count> shape) const {
-  const auto set = [&](Variable& v) {
-    for (const LayoutEntry* layout : part_layouts())
-      if (layout->in_classic.set_shape)
-        return layout->in_classic.set_shape(schema_, site_.method, v, shape);
-  };
-  const auto said = said_outside(site_.method, var.name, "layout");
-  if (!said || layout_for(site_.method, var) == "chunked") return set(var);
-  Variable unused = var;
-  set(unused);
-  note_overruled(site_.method, "the program's chunk shape of variable " + var.name, *said);
-}
-
-void ClassicContainer::set_filter(Variable& var, const std::string& pipeline) const {
-  const auto set = [&](Variable& v, const std::string& codec) {
-    const auto layouts = part_layouts();
-    for (auto layout = layouts.rbegin(); layout != layouts.rend(); ++layout) {
-      const auto set_codec = (*layout)->in_classic.set_codec;
-      if (set_codec && set_codec(schema_, site_.method, v, codec)) return;
-    }
-  };
-  const auto layout = said_outside(site_.method, var.name, "layout");
-  const auto codec = said_outside(site_.method, var.name, "codec");
-  const bool stays = layout && layout_for(site_.method, var) == "canonical";
-  if (!stays && !codec) return set(var, pipeline);
-  Variable unused = var;
-  set(unused, pipeline);
-  if (!stays) set(var, codec_for(site_.method, schema_, var));
-  note_overruled(site_.method, "the program's codec " + pipeline + " of variable " + var.name,
-                 stays ? *layout : *codec);
-}
-
 void ClassicContainer::choose(const Schema* old) {
   printed_.reset();
   placed_.reset();
@@ -123,6 +91,8 @@ void ClassicContainer::choose(const Schema* old) {
                                     [&](const Variable& v) { return kept.part->keeps(v); });
     if (needed) add_part(std::move(kept));
   }
+  for (std::size_t i = old ? old->vars.size() : 0; i < schema_.vars.size(); ++i)
+    add_quantisation(schema_.vars[i]);
 }
 
 void ClassicContainer::place(const Schema* old, const EnddefArguments& arguments) {
@@ -386,38 +356,20 @@ void ClassicContainer::fill_new(const Schema* old) {
     if (var.no_fill || keeper_apart(var)) continue;
     any = true;
     if (!var.is_record) {
-      auto error = attempt_to([&] { fill_elements(var, var.begin, var.inner_elements); });
+      auto error = attempt_to(
+          [&] { fill_bytes(comm_, file_, external_fill(var), var.begin, var.inner_elements); });
       if (error && !mine) mine = error;
       continue;
     }
     for (Count r = 0; r < schema_.numrecs; ++r) {
-      auto error = attempt_to(
-          [&] { fill_elements(var, var.begin + r * schema_.recsize, var.inner_elements); });
+      auto error = attempt_to([&] {
+        fill_bytes(comm_, file_, external_fill(var), var.begin + r * schema_.recsize,
+                   var.inner_elements);
+      });
       if (error && !mine) mine = error;
     }
   }
   if (any) agree_on_error(comm_, mine);
-}
-
-// Each rank writes its share of the elements.
-void ClassicContainer::fill_elements(const Variable& var, Offset offset, Count elements) {
-  const Count width = size_of(var.type);
-  const Count share = elements / comm_.size(), extra = elements % comm_.size();
-  const Count first = share * comm_.rank() + std::min<Count>(comm_.rank(), extra);
-  const Count mine = share + (comm_.rank() < extra ? 1 : 0);
-  const std::vector<std::byte> value = external_fill(var);
-  std::vector<std::byte> block(
-      static_cast<std::size_t>(std::min(mine, block_size / width) * width));
-  for (std::size_t at = 0; at < block.size(); at += value.size()) {
-    std::memcpy(block.data() + at, value.data(), value.size());
-  }
-  Offset at = offset + first * width;
-  for (Count left = mine * width; left > 0;) {
-    const Count now = std::min<Count>(left, static_cast<Count>(block.size()));
-    file_.write_at(at, {block.data(), static_cast<std::size_t>(now)});
-    at += now;
-    left -= now;
-  }
 }
 
 }  // namespace forebay

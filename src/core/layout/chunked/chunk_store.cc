@@ -145,19 +145,21 @@ void send(const Comm& comm, LoadedIndex& index) {
 
 }  // namespace
 
-bool ChunkStore::load(Offset root, Offset file_size, OpenState state) {
+bool ChunkStore::load(Offset root, Offset file_size, OpenState state,
+                      const std::function<Offset()>& size_to_read) {
+  const bool to_write = !size_to_read;
   root_ = root;
+  const ReadBytes read = [this](Offset offset, Count bytes) {
+    std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+    ListStream stream({{offset, bytes, out.data(), 0, 1}});
+    io_->read(stream);
+    return out;
+  };
   LoadedIndex newest, synced;
   bool two = false;
   by_root(comm_, [&] {
-    const ReadBytes read = [&](Offset offset, Count bytes) {
-      std::vector<std::byte> out(static_cast<std::size_t>(bytes));
-      ListStream stream({{offset, bytes, out.data(), 0, 1}});
-      io_->read(stream);
-      return out;
-    };
-    newest = read_index(read, root, file_size, state);
-    if (newest.root.synced) return;
+    newest = read_index(read, root, file_size, state, !to_write);
+    if (newest.root.synced || !to_write) return;
     // The synced state must not be overwritten either, if it is another one.
     const auto none = attempt_to([&] {
       synced = read_index(read, root, file_size, OpenState::synced);
@@ -170,15 +172,34 @@ bool ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   send(comm_, newest);
   if (facts[1]) send(comm_, synced);
 
-  tables_ = tables_of(newest, schema_);
   root_state_ = newest.root;
   shift_ = newest.root.shift;
   root_state_.generation = newest.last_generation;
+  numrecs_ = newest.directory.numrecs;
+  check_records(numrecs_, schema_);
+  const bool is_newest = newest.is_newest();
+  if (to_write) {
+    tables_ = tables_of(newest, schema_);
+    find_space(newest, facts[1] != 0 ? &synced : nullptr);
+  } else {
+    const auto again = [this, read, state, size_to_read] {
+      const Offset size = size_to_read();
+      return PagesOnDemand::Loaded{read_index(read, root_, size, state, true), size};
+    };
+    pages_ = std::make_unique<PagesOnDemand>(PagesOnDemand::Loaded{std::move(newest), facts[0]},
+                                             read, again);
+    tables_ = pages_->make_tables(schema_, tables_);
+  }
+  tell(tables_, numrecs_, schema_);
+  return is_newest;
+}
+
+void ChunkStore::find_space(const LoadedIndex& newest, const LoadedIndex* synced) {
   // Blocks that a synced state may refer to stay until the next one.
-  const bool any_synced = newest.root.synced || facts[1] != 0;
+  const bool any_synced = newest.root.synced || synced != nullptr;
   directory_birth_ = newest.last_generation;
   synced_generation_ = any_synced ? newest.last_generation : 0;
-  const int synced_slot = newest.root.synced ? newest.slot : facts[1] != 0 ? synced.slot : -1;
+  const int synced_slot = newest.root.synced ? newest.slot : synced != nullptr ? synced->slot : -1;
   commits_ = {newest.root, newest.slot, synced_slot, newest.damaged};
   journal_ = {newest.root.journal.offset, newest.root.journal.bytes};
   journal_ends_ = true;  // it is unknown how much was reserved
@@ -186,25 +207,41 @@ bool ChunkStore::load(Offset root, Offset file_size, OpenState state) {
   for (const Directory::Item& item : newest.directory.items)
     listed_[static_cast<std::size_t>(item.var)] = true;
   count_index();
-  check_records(newest.directory.numrecs, schema_);
   Used used;
   add_used(newest, tables_, used);
-  if (facts[1]) {
-    const auto old = tables_of(synced, schema_);
-    add_used(synced, old, used);
-  }
+  if (synced != nullptr) add_used(*synced, tables_of(*synced, schema_), used);
   for (const Variable& var : schema_.vars) {
     if (apart_) break;
     const Count bytes = var.chunking ? size_of(var.type) : var.inner_bytes();
     used[0].push_back({var.begin - shift_, var.begin - shift_ + bytes});
   }
-  space_ = FileSpace(root - shift_ + slots * slot_bytes, std::move(used[0]));
+  space_ = FileSpace(root_ - shift_ + slots * slot_bytes, std::move(used[0]));
   spaces_.clear();
   for (auto& [file, ranges] : used)
     if (file != 0) spaces_.emplace(file, FileSpace(first_in_data_file, std::move(ranges)));
-  numrecs_ = newest.directory.numrecs;
-  tell(tables_, numrecs_, schema_);
-  return newest.is_newest();
+}
+
+void ChunkStore::adopt(std::vector<ChunkTable> tables, std::vector<FileSpace::Range> used) {
+  tables_ = std::move(tables);
+  free_all_but(std::move(used));
+  listed_.assign(tables_.size(), true);
+  count_index();
+  synced_generation_ = root_state_.generation;
+  numrecs_ = schema_.numrecs;
+}
+
+void ChunkStore::free_all_but(std::vector<FileSpace::Range> used) {
+  for (const ChunkTable& table : tables_)
+    table.for_each([&](Count, const Entry& e) { used.push_back({e.offset, e.offset + e.bytes}); });
+  for (const auto* waiting : {&until_published_, &until_synced_})
+    for (const Retired& r : *waiting) used.push_back({r.offset, r.offset + r.bytes});
+  space_ = FileSpace(0, std::move(used));
+}
+
+// The first and the last unit that a chunk of adopt() touches may hold something else, too.
+ChunkStore::Retired ChunkStore::whole_units(const Entry& e) {
+  const Offset begin = round_up(e.offset, FileSpace::unit);
+  return {begin, (e.offset + e.bytes) / FileSpace::unit * FileSpace::unit - begin, e.file};
 }
 
 void ChunkStore::overrule() {
@@ -262,11 +299,13 @@ void ChunkStore::replace(VarId var, Count id, Entry entry) {
   index_bytes_ += its.bytes_around(id);
   changed_.emplace_back(var, id);
   // No publication refers to this chunk yet, but a write to it may be under way.
-  if (e.present() && may_lie(e)) {
+  if (e.present() && may_lie(e) && !place_of_) {
     if (e.birth > root_state_.generation) {
       give_back(e, true);
-    } else {
+    } else if (!by_others_ || e.birth > 0) {
       retire({e.offset, e.bytes, e.file}, e.birth);
+    } else if (const Retired place = whole_units(e); place.bytes > 0) {
+      retire(place, e.birth);
     }
   }
   entry.birth = root_state_.generation + 1;
@@ -421,6 +460,7 @@ void ChunkStore::write(Offset in_file, std::span<std::byte> bytes) {
 }
 
 void ChunkStore::write_root(int slot, const Root& root) {
+  if (by_others_) return;
   auto bytes = print_root(root);
   write(root_ + slot * slot_bytes, bytes);
 }
@@ -453,6 +493,10 @@ bool ChunkStore::has_news(bool whole) const {
 std::optional<ChunkStore::Publication> ChunkStore::lay_out(bool whole) {
   if (!has_news(whole)) return std::nullopt;
   Publication news{next_root(), root_state_, {}, false, {}};
+  if (by_others_) {
+    if (saved_) news.after = spaces_after(news);
+    return news;
+  }
   std::optional<Block> record;
   if (!whole) record = lay_out_record(news.root);
   news.whole = !record;
@@ -539,6 +583,7 @@ Root ChunkStore::next_root() const {
 }
 
 void ChunkStore::write(Publication& news) {
+  if (by_others_) return;
   write(in_file(news.block.offset), news.block.bytes);
   write_state(news.root);
 }

@@ -1,8 +1,10 @@
 // ChunkStore is the chunk index of one open file, equal on all ranks. It also manages the free
 // space around the index, or in the data files that chunks lie in.
 //
-// Every rank holds the whole index (40 bytes a chunk) and makes the same changes to it. So ranks
-// agree on places in the file without messages. Only rank 0 reads and writes the stored form.
+// In a file that is open for writing, every rank holds the whole index (40 bytes a chunk) and makes
+// the same changes to it. So ranks agree on places in the file without messages. Only rank 0 reads
+// and writes the stored form. In a file that is open for reading, each rank reads what it needs
+// (pages_on_demand.h).
 //
 // After a crash (docs/formats.md) the old state or the new one is there. Chunks, pages and
 // directories go to space that neither the last published nor the last synced state uses. Records
@@ -28,6 +30,7 @@
 #include "comm/comm.h"
 #include "format/chunk_index.h"
 #include "layout/chunked/loaded_index.h"
+#include "layout/chunked/pages_on_demand.h"
 #include "layout/list_stream.h"
 #include "plan/compaction.h"
 #include "plan/file_space.h"
@@ -46,12 +49,31 @@ class ChunkStore {
     apart_ = true;
   }
 
+  /// Local, before create() or adopt(). The file's format has an index of its own, which another
+  /// writes: publications then change the state in memory alone. mark_synced() and
+  /// forget_older_synced() enclose the write that makes the file show it.
+  void leave_index_to_others() { by_others_ = true; }
+  /// Local, with leave_index_to_others(). Another also keeps the file's space: `place_of` tells
+  /// where the bytes of a new entry go. It is called on all ranks in the same order. Bytes beyond
+  /// those of the entry are not written.
+  using PlaceOf = std::function<Offset(VarId var, Count id, const Entry& entry)>;
+  void leave_places_to_others(PlaceOf place_of) { place_of_ = std::move(place_of); }
+  bool has_own_places() const { return !place_of_; }
+  /// Local, equal on all ranks, instead of load(). Takes the index that the file has; `used` is
+  /// what the file uses otherwise.
+  void adopt(std::vector<ChunkTable> tables, std::vector<FileSpace::Range> used);
+  /// Local, equal on all ranks. All that neither chunks nor `used` take is free from here on.
+  void free_all_but(std::vector<FileSpace::Range> used);
+
   /// Collective. Creates an index with its root slots at `root`. Chunks follow them.
   void create(Offset root);
   /// Collective. Reads the index whose root slots are at `root`. Rank 0 knows `file_size`. Sets the
   /// chunk shapes of the schema's variables. Errc::enotnc if no root, or only part of the index,
   /// can be read. Returns LoadedIndex::is_newest(). If it is false, a writer calls overrule() next.
-  bool load(Offset root, Offset file_size, OpenState state);
+  /// `size_to_read`, local, returns the present size of the file, which is only read: then ranks
+  /// read pages of the index when they need them. Without it the whole index is read.
+  bool load(Offset root, Offset file_size, OpenState state,
+            const std::function<Offset()>& size_to_read);
   /// Collective. Publishes the loaded state once more, so that it is newer than what is given up,
   /// over a damaged slot if there is one. Nothing else may be written before the file is synced.
   void overrule();
@@ -74,9 +96,14 @@ class ChunkStore {
   Offset end() const { return space_.end() + shift_; }
   /// Local, equal on all ranks. Returns a place for new bytes in a file, numbered as in entries.
   Offset allocate(Count bytes, std::uint32_t file) { return space_of(file).allocate(bytes); }
+  /// Local, equal on all ranks. Returns the place for the bytes of a chunk.
+  Offset place_for(VarId var, Count id, const Entry& entry) {
+    return place_of_ ? place_of_(var, id, entry) : allocate(entry.bytes, entry.file);
+  }
   /// Local, equal on all ranks. Nothing refers to the entry's bytes any more. `under_way`: they may
   /// still be written to, until the next publication.
   void give_back(const Entry& entry, bool under_way) {
+    if (place_of_) return;
     const Retired place{entry.offset, entry.bytes, entry.file};
     if (under_way)
       until_published_.push_back(place);
@@ -223,9 +250,12 @@ class ChunkStore {
   void is_published(Publication& publication);
   void undo(const Publication& publication);
   bool may_lie(const Entry& e) const {
+    if (by_others_) return e.offset >= slot_bytes;  // behind what begins the format
     return chunked::may_lie(e, apart_, root_ - shift_ + slots * slot_bytes);
   }
   FileSpace& space_of(std::uint32_t file);
+  void find_space(const LoadedIndex& newest, const LoadedIndex* synced);
+  static Retired whole_units(const Entry& e);
   void release(const Retired& place) { space_of(place.file).release(place.offset, place.bytes); }
   void retire(const Retired& place, std::uint32_t birth);
   std::optional<Block> lay_out_record(Root& root);
@@ -238,7 +268,9 @@ class ChunkStore {
   Schema& schema_;
   ExtentIo* io_;
   const Comm& comm_;
-  bool apart_ = false;
+  bool apart_ = false, by_others_ = false;
+  PlaceOf place_of_;
+  std::unique_ptr<PagesOnDemand> pages_;  // of a file that is only read; tables refer to it
   std::vector<ChunkTable> tables_;
   FileSpace space_;                            // of the file of the index
   std::map<std::uint32_t, FileSpace> spaces_;  // of data files, by their number in entries

@@ -83,12 +83,13 @@ void ChunkedLayout::carry_out(std::span<Request> requests, bool write, bool coll
 const VariableCoding& ChunkedLayout::coding(VarId var) {
   if (ChunkedLayout& file = file_of(var); &file != this) return file.coding(var);
   auto& coding = codings_[static_cast<std::size_t>(var)];
-  if (!coding) {
-    coding = std::make_unique<VariableCoding>(
-        make_coding(schema_.vars[static_cast<std::size_t>(var)], store_.table(var).fault,
-                    options_.chunk_bytes));
-  }
+  if (!coding) coding = std::make_unique<VariableCoding>(make_coding_of(var, 0));
   return *coding;
+}
+
+VariableCoding ChunkedLayout::make_coding_of(VarId var, int level) const {
+  return make_coding(schema_.vars[static_cast<std::size_t>(var)], store_.table(var).fault,
+                     options_.chunk_bytes, level);
 }
 
 // If this build cannot process a variable (it lacks the codec, or the shape is damaged), only

@@ -104,6 +104,17 @@ class ChunkedLayout : public HeapPart, public JointLayout {
     if (files_) files_->close();
   }
 
+ protected:
+  // For layouts whose chunks lie in a file format with an index of its own.
+  /// Local. Returns what the chunks of a variable need, at a coarser level if not 0.
+  virtual VariableCoding make_coding_of(VarId var, int level) const;
+  /// Local. Turns a copied request for a joint write as carry_out() turns it.
+  virtual void turn_request(Request& /*request*/) const {}
+  void renew_codings();
+  ChunkStore& store() { return store_; }
+  const Schema& schema() const { return schema_; }
+  void has_begun() { begun_ = true; }
+
  private:
   using Key = std::pair<VarId, Count>;
 
@@ -114,7 +125,6 @@ class ChunkedLayout : public HeapPart, public JointLayout {
   bool move_chunks();  // collective; returns whether any were moved
 
   // chunked.cc
-  void renew_codings();
   const VariableCoding& coding(VarId var);
   /// The entry of a chunk's first part, which exists if any part does.
   const Entry& first_entry(VarId var, Count id) {

@@ -32,7 +32,7 @@ void add_up(const Comm& comm, std::span<ReadFacts> facts) {
 
 // The memory that the parts of a level need for reading, before their sizes are checked.
 Count claimed_bytes(const VariableCoding& coding, const ChunkTable& table, Count id) {
-  const Count most = coding.pipeline.most_bytes(coding.info(id));
+  const Count most = coding.most_bytes(id);
   Count bytes = 0;
   for (int part = 0; part < coding.parts_needed(); ++part)
     bytes += std::clamp<Count>(table.get(coding.entry(id, part)).bytes, 0, most);
@@ -48,13 +48,16 @@ void ChunkedLayout::read_together(std::span<Request> requests, std::optional<Err
   op.requests = good;
   std::vector<Touch> by_myself;
   std::vector<bool> everyone;
+  std::optional<Error> unknown;  // places that cannot be read
   {
     StepTimer timer(report_, Step::plan);
     const auto all = find_touches(
         op.requests, op.finder, [&](VarId v) -> auto& { return coding(v).grid; });
     // Chunks that were never written are fill values, so every rank handles its own.
     for (const Touch& t : all)
-      (first_entry(t.var, t.id).present() ? op.touches : by_myself).push_back(t);
+      attempt_into(unknown, [&] {
+        (first_entry(t.var, t.id).present() ? op.touches : by_myself).push_back(t);
+      });
     plan(op, false);
     everyone = choose_read_plans(op);
   }
@@ -68,6 +71,7 @@ void ChunkedLayout::read_together(std::span<Request> requests, std::optional<Err
     return a.var != b.var ? a.var < b.var : a.id < b.id;
   });
   auto failure = attempt_to([&] { read_locally(op.requests, by_myself, op.finder); });
+  if (!failure) failure = std::move(unknown);
   if (!failure) failure = std::move(failed);
   for (PlannedChunk& c : op.chunks)
     c.shared = c.shared && !everyone[static_cast<std::size_t>(c.var)];
@@ -160,7 +164,7 @@ class ChunkedLayout::StoredBytes {
     for (std::size_t key = 0; key < keys.size(); ++key) {
       const auto& [var, id] = keys[key];
       const VariableCoding& coding = coding_of(layout, var);
-      const Count most = coding.pipeline.most_bytes(coding.info(id));
+      const Count most = coding.most_bytes(id);
       first_.push_back(parts_.size());
       Count its = 0;
       for (int part = 0; part < coding.parts_needed(); ++part) {
@@ -168,7 +172,8 @@ class ChunkedLayout::StoredBytes {
         places_.push_back({key, total});
         // Larger sizes are refused below.
         const auto bytes = static_cast<std::size_t>(std::clamp<Count>(e.bytes, 0, most));
-        parts_.push_back({&e, {static_cast<const std::byte*>(nullptr), bytes}});
+        entries_.push_back(e);
+        parts_.push_back({nullptr, {static_cast<const std::byte*>(nullptr), bytes}});
         total += bytes;
         its += std::clamp<Count>(e.bytes, 0, most + 1);
       }
@@ -178,7 +183,7 @@ class ChunkedLayout::StoredBytes {
     layout.stored_.reset(static_cast<Count>(total));
     memory_ = layout.stored_.take(total);
     for (std::size_t i = 0; i < parts_.size(); ++i)
-      parts_[i].bytes = {memory_ + places_[i].at, parts_[i].bytes.size()};
+      parts_[i] = {&entries_[i], {memory_ + places_[i].at, parts_[i].bytes.size()}};
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < parts_.size(); ++i)
       if (parts_[i].entry->present()) order.push_back(i);
@@ -227,6 +232,7 @@ class ChunkedLayout::StoredBytes {
     });
   }
   const VariableCoding* one_;
+  std::vector<Entry> entries_;  // of each part, as a table may forget those that it has read
   std::vector<StoredPart> parts_;
   std::vector<Place> places_;       // of each part
   std::vector<std::size_t> first_;  // first part of each key, and one past the last
@@ -256,9 +262,7 @@ void ChunkedLayout::decode(std::span<const Wanted> wanted, TaskTeam& team) {
 void ChunkedLayout::read_level(Request& request) {
   if (request.elements == 0) return;
   const VarId var = request.var;
-  const Variable& whole = schema_.vars[static_cast<std::size_t>(var)];
-  const VariableCoding v =
-      make_coding(whole, store_.table(var).fault, options_.chunk_bytes, request.level);
+  const VariableCoding v = make_coding_of(var, request.level);
   TouchFinder finder;
   const auto touches = finder.find(v.grid, request);
   const auto positions = finder.positions(request);
@@ -311,7 +315,11 @@ void ChunkedLayout::read_locally(std::span<Request> requests, std::span<const To
       for (; at < touches.size() && Key{touches[at].var, touches[at].id} == key; ++at)
         finder.positions(requests[touches[at].request]);
       LocalRead item{touches.subspan(first, at - first), nullptr, -1};
-      if (!v.provisional && first_entry(key.first, key.second).present()) {
+      bool there = false;
+      const bool looked = attempt_into(
+          failure, [&] { there = !v.provisional && first_entry(key.first, key.second).present(); });
+      if (!looked) continue;
+      if (there) {
         item.known = cache_.find(key.first, key.second);
         if (!item.known) {
           item.stored = static_cast<std::ptrdiff_t>(keys.size());

@@ -388,7 +388,8 @@ std::vector<ChunkedLayout::FileExtents> ChunkedLayout::extents_of(
     for (const Entry& e : entries.of(i)) {
       const StoredChunk& part = *next++;
       if (!e.present()) continue;
-      const Count length = part.padded ? round_up(e.bytes, FileSpace::unit) : e.bytes;
+      const bool whole_units = part.padded && file.store_.has_own_places();
+      const Count length = whole_units ? round_up(e.bytes, FileSpace::unit) : e.bytes;
       all.back().second.push_back(
           {file.store_.in_file(e), length, const_cast<std::byte*>(part.bytes.data()), 0, 1});
     }
@@ -550,7 +551,7 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
   const auto place = [&](std::uint32_t chunk, Entry& e) {
     VarId var = op.chunks[chunk].var;
     if (e.bytes > 0)
-      e.offset = file_of(var).store_.allocate(e.bytes, e.file);
+      e.offset = file_of(var).store_.place_for(var, op.chunks[chunk].id, e);
     else
       e = {};
   };
@@ -599,7 +600,7 @@ void ChunkedLayout::remember(Operation& op, std::span<const std::uint32_t> own) 
     VarId var = c.var;
     ChunkCache& cache = file_of(var).cache_;
     if (cache.limit() == 0) continue;
-    if (!c.shared || 2 * c.touched > c.bytes || coding(c.var).pipeline.lossy()) continue;
+    if (!c.shared || 2 * c.touched > c.bytes || coding(c.var).lossy()) continue;
     const std::byte* raw = team().buffer(c);
     cache.keep(var, c.id, std::make_shared<std::vector<std::byte>>(raw, raw + c.bytes));
   }

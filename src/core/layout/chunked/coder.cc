@@ -165,17 +165,20 @@ void encode_chunk(const VariableCoding& coding, const ChunkInfo& info,
                   std::span<const std::byte> raw, Arena& arena, bool keep_raw_in_place,
                   CodecWorkspace& workspace, std::span<StoredChunk> parts) {
   std::vector<EncodedChunk> encoded(parts.size());
-  coding.pipeline.encode(info, raw, encoded, workspace);
+  if (coding.form)
+    encoded[0] = coding.form->encode(info, raw, workspace);
+  else
+    coding.pipeline.encode(info, raw, encoded, workspace);
   Count bytes = 0;
   for (const EncodedChunk& part : encoded) bytes += std::ssize(part.bytes);
-  if (bytes > coding.pipeline.most_bytes(info))
+  if (bytes > (coding.form ? coding.form->most_bytes(info) : coding.pipeline.most_bytes(info)))
     throw Error(Errc::einternal, "a chunk takes more bytes than its codec said");
   for (std::size_t p = 0; p < parts.size(); ++p)
     parts[p] = to_store(encoded[p], raw, arena, keep_raw_in_place);
 }
 
 Count arena_bytes(const VariableCoding& coding, Count id) {
-  return coding.pipeline.most_bytes(coding.info(id)) + coding.parts() * FileSpace::unit;
+  return coding.most_bytes(id) + coding.parts() * FileSpace::unit;
 }
 
 std::string describe_chunk(const std::string& name, const ChunkGrid& grid, Count id) {
@@ -199,7 +202,7 @@ Error damaged_chunk(const std::string& name, const ChunkGrid& grid, Count id,
 
 // Prevents allocations for entries that claim to be larger than their chunk.
 void check_size(const VariableCoding& coding, const std::string& name, Count id, Count bytes) {
-  if (bytes > coding.pipeline.most_bytes(coding.info(id)))
+  if (bytes > coding.most_bytes(id))
     throw damaged_chunk(name, coding.stored_grid(), id,
                         "its table says " + std::to_string(bytes) + " bytes");
 }
@@ -226,10 +229,14 @@ std::optional<double> decode_chunk(const VariableCoding& coding, const std::stri
                                    CodecWorkspace& workspace) {
   SmallList<EncodedChunk, 1> encoded;
   for (const StoredPart& part : parts) {
-    verify_chunk(coding, name, id, static_cast<int>(encoded.size()), part);
+    if (!coding.form) verify_chunk(coding, name, id, static_cast<int>(encoded.size()), part);
     encoded.push_back({part.bytes, part.entry->skipped});
   }
   try {
+    if (coding.form) {
+      coding.form->decode(coding.info(id), *encoded.data(), raw, workspace);
+      return std::nullopt;
+    }
     return coding.pipeline.decode(coding.info(id), {encoded.data(), encoded.size()}, raw,
                                   workspace);
   } catch (const Error& error) {

@@ -49,6 +49,20 @@ class TaskTeam {
   std::vector<TaskSlot> slots_;
 };
 
+/// The stored form of chunks in a file format that is not Forebay's own. Several threads may use
+/// it. Elements are in the order of bytes in which the format stores them.
+class ChunkForm {
+ public:
+  virtual ~ChunkForm() = default;
+  virtual bool lossy() const = 0;
+  /// These are like Pipeline's functions of the same names. There are no checksums in the index.
+  virtual Count most_bytes(const ChunkInfo& chunk) const = 0;
+  virtual EncodedChunk encode(const ChunkInfo& chunk, std::span<const std::byte> raw,
+                              CodecWorkspace& workspace) const = 0;
+  virtual void decode(const ChunkInfo& chunk, const EncodedChunk& stored, std::span<std::byte> raw,
+                      CodecWorkspace& workspace) const = 0;
+};
+
 /// What is needed to process the chunks of a variable.
 struct VariableCoding {
   ChunkGrid grid;
@@ -59,9 +73,14 @@ struct VariableCoding {
   /// If `grid` is for a coarser level: the number of the level, and the stored grid.
   int level = 0;
   std::optional<ChunkGrid> full = std::nullopt;
+  std::shared_ptr<const ChunkForm> form = nullptr;  ///< null: chunks are as the pipeline makes them
 
   const ChunkGrid& stored_grid() const { return full ? *full : grid; }
   ChunkInfo info(Count id) const { return {type, stored_grid().box(id).extent, fill}; }
+  bool lossy() const { return form ? form->lossy() : pipeline.lossy(); }
+  Count most_bytes(Count id) const {
+    return form ? form->most_bytes(info(id)) : pipeline.most_bytes(info(id));
+  }
   /// The number of parts of a stored chunk, and how many of them, from the first, the level needs.
   int parts() const { return pipeline.parts(); }
   int parts_needed() const { return parts() - level; }

@@ -260,7 +260,10 @@ bool ChunkedLayout::load(Count in_header) {
       size = files_->open_index();
       store_.lie_apart(files_->index_io());
     }
-    newest = store_.load(root_, size, state);
+    std::function<Offset()> size_to_read;
+    if (!site_.file.writable())
+      size_to_read = [this] { return files_ ? files_->index_size() : site_.file.size(); };
+    newest = store_.load(root_, size, state, size_to_read);
   });
   // One rank may have met another error while the others found damage; all must act alike.
   const bool damaged =
@@ -371,20 +374,22 @@ constexpr KeySpec keys[] = {
               "variables that are encoded are cut into parts of such sizes.",
               "engine"},
              &Method::chunk_bytes, 16, 256 * mib)
-        .honoured_by(netcdf_files | FrontEnd::convert_hdf5 | FrontEnd::convert_zarr)
+        .honoured_by(netcdf_files | FrontEnd::hdf5 | FrontEnd::convert_hdf5 |
+                     FrontEnd::convert_zarr)
         .with(encoded_layouts),
     size_key({"chunk_cache", "bytes, at least 0", "16MiB",
               "Bytes of decoded chunks, and parts of slabs, that a rank keeps for later reads and "
               "for chunks that are written in part.",
               "engine"},
              &Method::chunk_cache, 0)
+        .honoured_by(netcdf_files | FrontEnd::hdf5)
         .with(encoded_layouts),
     count_key({"codec_threads", "a number, at least 0", "0",
                "Threads of a rank that encode and decode chunks, and parts of slabs; 0: the node's "
                "processors, shared by its ranks.",
                "engine"},
               &Method::codec_threads, 0, 256)
-        .honoured_by(netcdf_files | FrontEnd::checkpoints)
+        .honoured_by(netcdf_files | FrontEnd::hdf5 | FrontEnd::checkpoints)
         .with(encoded_layouts),
     word_key({"chunk_read", "auto|owners|everyone", "auto",
               "Collective reads of chunks: owners decode each chunk once and share it, or everyone "
@@ -408,8 +413,8 @@ namespace forebay {
 
 extern const LayoutEntry chunked_layout{
     {"chunked", "variables are cut into chunks that a codec makes smaller", 20, chunked::keys,
-     netcdf_files | FrontEnd::convert_hdf5 | FrontEnd::convert_zarr, Encoded::chunks,
-     "container=directory"},
+     netcdf_files | FrontEnd::hdf5 | FrontEnd::convert_hdf5 | FrontEnd::convert_zarr,
+     Encoded::chunks, "container=directory"},
     {.make = [](const ClassicSite& site) -> std::unique_ptr<ClassicPart> {
        return std::make_unique<chunked::ChunkedLayout>(site);
      },

@@ -71,6 +71,7 @@ class FilesBeside {
   std::uint32_t file_of(Rank owner) const { return group_->of(owner) + 1; }
   bool writes() const { return group_ && group_->file; }  ///< this rank has a data file to write
   ExtentIo& io() { return *group_->io; }                  ///< of this rank's data file
+  Offset index_size() { return index_->size(); }          ///< local; valid likewise
   ExtentIo& index_io() { return *index_io_; }             ///< valid once the index is made or open
   data_files::Opened& to_read() { return to_read_; }
 

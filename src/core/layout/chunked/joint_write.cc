@@ -50,6 +50,7 @@ void ChunkedLayout::write_all(const Comm& comm, std::span<const Share> shares, R
     for (const Request& r : share.writes) {
       file.coding(r.var);  // throws if this build cannot encode it
       all.push_back(r.for_layout());
+      file.turn_request(all.back());
       all.back().var += joint.joined_.back().first;
     }
     variables += std::ssize(file.schema_.vars);

@@ -36,7 +36,8 @@ using TellFault = std::function<void(const IndexFault&)>;
 
 /// Without `tell`, damage is an error.
 std::optional<LoadedIndex> read_below(const ReadBytes& read, const Root& root, Offset file_size,
-                                      const Schema* schema, const TellFault& tell) {
+                                      const Schema* schema, const TellFault& tell,
+                                      bool leaves_pages = false) {
   LoadedIndex index;
   index.root = root;
   const Offset end = file_size - root.shift;
@@ -67,6 +68,7 @@ std::optional<LoadedIndex> read_below(const ReadBytes& read, const Root& root, O
             " tells of a chunked variable " + std::to_string(item.var) + ", which does not exist"});
       return true;
     });
+  if (leaves_pages) return index;
   for (Directory::Item& item : index.directory.items) {
     for (std::size_t p = 0; p < item.pages.size(); ++p) {
       if (item.pages[p].offset == -1) continue;
@@ -82,6 +84,16 @@ std::optional<LoadedIndex> read_below(const ReadBytes& read, const Root& root, O
   return index;
 }
 
+std::unique_ptr<Page> page_of(std::span<const std::byte> bytes, const Root& root,
+                              const BlockRef& place) {
+  auto page = std::make_unique<Page>();
+  parse_page(bytes, *page);
+  page->place = place;
+  page->birth = root.generation;
+  for (Entry& e : page->entries) e.birth = root.generation;
+  return page;
+}
+
 }  // namespace
 
 std::optional<LoadedIndex> read_undamaged(const ReadBytes& read, const Root& root, Offset file_size,
@@ -89,7 +101,8 @@ std::optional<LoadedIndex> read_undamaged(const ReadBytes& read, const Root& roo
   return read_below(read, root, file_size, &schema, tell);
 }
 
-LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state) {
+LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state,
+                       bool leaves_pages) {
   if (root < 0 || root > file_size - slots * slot_bytes) damaged("its root lies outside the file");
   const auto roots = store::read_slots<Root>(read(root, slots * slot_bytes), parse_root);
   // A torn write leaves one of its copies whole.
@@ -99,16 +112,22 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
   const int slot = roots.newest_of(state);
   if (slot < 0)
     damaged(state == OpenState::synced ? "no state of it was ever synced" : "it has no valid root");
-  LoadedIndex index = *read_below(read, roots.at(slot), file_size, nullptr, {});
+  LoadedIndex index = *read_below(read, roots.at(slot), file_size, nullptr, {}, leaves_pages);
   index.slot = slot;
   index.last_generation = static_cast<std::uint32_t>(roots.last());
   index.damaged = roots.damaged;
   return index;
 }
 
-std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema) {
+std::unique_ptr<Page> read_page(const ReadBytes& read, const Root& root, const BlockRef& place,
+                                Offset file_size) {
+  const auto bytes = checked_block(read, place, root.shift, file_size - root.shift,
+                                   "chunk index damaged: a page: ");
+  return page_of(bytes, root, place);
+}
+
+std::vector<ChunkTable> tables_without_pages(const LoadedIndex& index, const Schema& schema) {
   std::vector<ChunkTable> tables(schema.vars.size());
-  std::span<const std::byte> left(index.pages);
   for (const Directory::Item& item : index.directory.items) {
     if (item.var < 0 || static_cast<std::size_t>(item.var) >= tables.size())
       damaged("it tells of a variable that does not exist");
@@ -120,17 +139,22 @@ std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema
         var.chunking->codec != item.codec) {
       table.fault = "the header tells of another type, shape or codec than the chunk index";
     }
+  }
+  return tables;
+}
+
+std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema) {
+  std::vector<ChunkTable> tables = tables_without_pages(index, schema);
+  std::span<const std::byte> left(index.pages);
+  for (const Directory::Item& item : index.directory.items) {
+    ChunkTable& table = tables[static_cast<std::size_t>(item.var)];
     table.pages().resize(item.pages.size());
     for (std::size_t p = 0; p < item.pages.size(); ++p) {
-      const BlockRef& ref = item.pages[p];
-      if (ref.offset == -1) continue;
-      auto page = std::make_unique<Page>();
-      parse_page(left.first(static_cast<std::size_t>(ref.bytes)), *page);
-      left = left.subspan(static_cast<std::size_t>(ref.bytes));
-      page->place = ref;
-      page->birth = index.root.generation;
-      for (Entry& e : page->entries) e.birth = index.root.generation;
-      table.pages()[p] = std::move(page);
+      const BlockRef& place = item.pages[p];
+      if (place.offset == -1) continue;
+      table.pages()[p] =
+          page_of(left.first(static_cast<std::size_t>(place.bytes)), index.root, place);
+      left = left.subspan(static_cast<std::size_t>(place.bytes));
     }
   }
   for (const Journal::Change& change : parse_journal(index.journal).changes) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ struct LoadedIndex {
   std::uint32_t last_generation = 0;  ///< highest of the file's roots; the next is higher
   int damaged = -1;                   ///< a slot whose root is damaged; -1: none
   Directory directory;                ///< after replaying the journal
-  std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another
+  std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another;
+                                      ///< none if they are left
   std::vector<std::byte> journal;     ///< stored bytes
 
   /// Returns whether no root is newer, and no damaged one may be.
@@ -36,8 +38,14 @@ using ReadBytes = std::function<std::vector<std::byte>(Offset offset, Count byte
 
 /// Local. Reads the newest root (or the newest synced one) and what it refers to. A root is stored
 /// twice, and one whole copy is enough; two damaged ones are an error. A complete root that refers
-/// to damaged data is an error; no older state is then used. Errc::enotnc.
-LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state);
+/// to damaged data is an error; no older state is then used. Errc::enotnc. `leaves_pages`: pages
+/// are not read.
+LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, OpenState state,
+                       bool leaves_pages = false);
+
+/// Local. Reads one page, which has a place. Errc::enotnc if it is damaged.
+std::unique_ptr<Page> read_page(const ReadBytes& read, const Root& root, const BlockRef& place,
+                                Offset file_size);
 
 /// Damage below a root: of the directory with its journal, or of a page.
 struct IndexFault {
@@ -56,6 +64,8 @@ std::optional<LoadedIndex> read_undamaged(const ReadBytes& read, const Root& roo
 /// The tables of a loaded index, one for each variable. A variable gets a fault if header and index
 /// contradict each other.
 std::vector<ChunkTable> tables_of(const LoadedIndex& index, const Schema& schema);
+/// The same, without pages and entries.
+std::vector<ChunkTable> tables_without_pages(const LoadedIndex& index, const Schema& schema);
 
 /// Calls f(offset, bytes, file) for each block of the index and each chunk. `file` is as in
 /// entries.

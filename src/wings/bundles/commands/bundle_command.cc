@@ -91,6 +91,8 @@ Json to_json(const Row& row) {
                      {"ranks", group.ranks},
                      {"messages_in", cost.messages},
                      {"bytes_in", cost.bytes_in},
+                     {"aggregation_messages_in", cost.aggregation_messages},
+                     {"aggregation_bytes_in", cost.aggregation_bytes},
                      {"shuffle_seconds", cost.shuffle},
                      {"aggregation_seconds", cost.aggregation},
                      {"write_seconds", cost.write}});

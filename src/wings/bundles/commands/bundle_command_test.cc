@@ -40,6 +40,9 @@ TEST(BundleCommand, plans_by_every_scheme) {
   EXPECT_EQ(json["schemes"][2]["scheme"], "bps");
   EXPECT_EQ(json["schemes"][2]["files"][0]["ranks"], 155);
   EXPECT_EQ(json["schemes"][2]["files"][1]["first_rank"], 155);
+  // In the isolated shuffle the root hears from each other member of each unit.
+  EXPECT_EQ(json["schemes"][4]["files"][0]["messages_in"], 1201 * 3);
+  EXPECT_EQ(json["schemes"][4]["files"][0]["aggregation_messages_in"], 1201 * 154);
   const std::string file = ::testing::TempDir() + "forebay_bundle_" + std::to_string(getpid());
   std::ofstream(file) << std::string(1000, ' ');
   EXPECT_EQ(nlohmann::json::parse(run({"bundle", "plan", "--ranks", "2", "--scheme", "joint",

@@ -253,21 +253,29 @@ BundlePrediction predict(const BundlePlan& plan, const BundleRates& rates) {
     const auto bytes = static_cast<double>(plan.bytes[file]);
     const double units = std::ceil(bytes / static_cast<double>(rates.unit_bytes));
     BundleCost cost;
-    double bytes_in = 0, messages = 0;
+    double bytes_in = 0, messages = 0, parts = 0, part_bytes = 0;
+    // A member of an isolated group has a part of each unit: its own, and what comes from the
+    // ranks outside that send to it. The first member has most, or as much as any.
+    const double sharers = std::ceil(n / members);
     if (isolated) {
-      messages = units * std::ceil((n - members) / members);
-      bytes_in = bytes * (n - members) / n / members;
+      messages = units * (sharers - 1);
+      bytes_in = bytes * (sharers - 1) / n;
+      parts = units * (members - 1);
+      part_bytes = bytes * (n - sharers) / n;
     } else {
       messages = units / members * (n - 1);
       bytes_in = bytes / members * (n - 1) / n;
+      parts = units * (members - 1) / members;
+      part_bytes = bytes * (members - 1) / members;
     }
     cost.messages = whole(std::ceil(messages));
     cost.bytes_in = whole(bytes_in);
+    cost.aggregation_messages = whole(std::ceil(parts));
+    cost.aggregation_bytes = whole(part_bytes);
     const double beside = std::min<double>(members, plan.ranks_per_node);
     cost.shuffle = messages * rates.message * crowd + bytes_in * beside / rates.node_bytes;
     // The group's root receives the parts that it does not own, and writes.
-    const double parts = isolated ? units * (members - 1) : units * (members - 1) / members;
-    cost.aggregation = parts * rates.message + bytes * (members - 1) / members / rates.node_bytes;
+    cost.aggregation = parts * rates.message + part_bytes / rates.node_bytes;
     const double together = plan.scheme == BundleScheme::off
                                 ? 1
                                 : files_of[static_cast<std::size_t>(plan.group_of[file])];

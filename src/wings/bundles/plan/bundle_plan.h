@@ -13,8 +13,8 @@
 //     lps       (n − B p) S_i / ΣS + p (eq. 4), at the nearest multiple of p. Then nodes are taken
 //               away or added one by one, where it hurts least or helps most, until all are used
 //     ips       groups of bps. All members of a file's group receive a part of each unit: member k
-//               receives from the ranks j outside the group with j mod A = k. One member joins the
-//               parts (§IV.C)
+//               receives from the ranks j outside the group with j mod A = k. The first member
+//               joins the parts and writes the unit (§IV.C)
 //     balanced  each next rank goes to the file with most bytes per rank: the least max S/A
 //     joint     all ranks are every file's group: no partition, but one operation
 //     off       the same, one file after another
@@ -64,8 +64,8 @@ struct BundlePlan {
   }
   /// The rank that does what a single rank does: header, number of records, close.
   Rank root(std::size_t file) const { return group(file).first; }
-  /// The rank that owns unit `unit` of `units`; for ips, the rank that joins its parts. 0 <= unit <
-  /// units.
+  /// The rank that owns unit `unit` of `units`. 0 <= unit < units. Not for ips, where the root
+  /// writes all units.
   Rank owner(std::size_t file, Count unit, Count units) const;
   /// One line a file.
   std::string text() const;
@@ -97,6 +97,7 @@ struct BundleRates {
 struct BundleCost {
   double shuffle = 0, aggregation = 0, write = 0;
   std::int64_t messages = 0, bytes_in = 0;  ///< of the rank that receives most in the shuffle
+  std::int64_t aggregation_messages = 0, aggregation_bytes = 0;  ///< of the group's root
   double seconds() const { return shuffle + aggregation + write; }
   double collective_write() const { return aggregation + write; }  ///< Wang et al. 2014, §V.B.2
 };

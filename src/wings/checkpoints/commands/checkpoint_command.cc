@@ -82,7 +82,7 @@ Json to_json(const Inspection& found) {
   Json states = Json::array(), damage = Json::array();
   for (const auto& [id, held] : states_of(found))
     states.push_back({{"step", id.step},
-                      {"kind", id.kind == checkpoint::Kind::adjoint ? "adjoint" : "state"},
+                      {"kind", checkpoint::name_of(id.kind)},
                       {"ranks", held.ranks},
                       {"bytes", held.raw_bytes},
                       {"stored", held.bytes}});
@@ -113,8 +113,8 @@ int list(const CheckpointOptions& options) {
   TextTable table("llrrrr");
   table.add({"step", "kind", "bytes", "stored", "ratio", "ranks"});
   for (const auto& [id, held] : states_of(found))
-    table.add({std::to_string(id.step), id.kind == checkpoint::Kind::adjoint ? "adjoint" : "state",
-               grouped(held.raw_bytes), grouped(held.bytes), ratio_text(held.raw_bytes, held.bytes),
+    table.add({std::to_string(id.step), checkpoint::name_of(id.kind), grouped(held.raw_bytes),
+               grouped(held.bytes), ratio_text(held.raw_bytes, held.bytes),
                held.ranks == ranks ? "all" : fmt::format("{} of {}", held.ranks, ranks)});
   fmt::print("{}: {} ranks\n{}", printable(options.name), grouped(ranks), table.text());
   if (options.variables) print_variables(found);
@@ -136,7 +136,7 @@ int check(const CheckpointOptions& options) {
   print_damage(found);
   Count lonely = 0;
   for (const auto& [id, held] : states_of(found))
-    if (held.ranks < ranks_of(found)) ++lonely;
+    if (held.ranks < ranks_of(found) && !is_parity(id.kind)) ++lonely;
   if (lonely > 0)
     fmt::print("{} states are not there on all ranks: a job that goes on drops them\n", lonely);
   fmt::print("{}: {} states of {} ranks read, {}\n", printable(options.name),

@@ -106,7 +106,8 @@ Part parse_part(Parser& from) {
 Record parse_record(Parser& from) {
   Record record;
   const auto kind = from.fixed<std::uint8_t>();
-  require(kind <= 1, "a kind of state that there is not");
+  require(kind <= static_cast<std::uint8_t>(Kind::adjoint_parity),
+          "a kind of state that there is not");
   record.id = {static_cast<Kind>(kind), from.count()};
   record.serial = from.number();
   require(record.serial <= most_serial, "a number that no state has");
@@ -134,8 +135,15 @@ Entry parse_body(std::span<const std::byte> body) {
 
 }  // namespace
 
+const char* name_of(Kind kind) {
+  constexpr const char* names[] = {"state", "adjoint", "parity", "adjoint parity"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 std::string words_for(const StateId& id) {
-  return (id.kind == Kind::adjoint ? "adjoint state " : "state ") + std::to_string(id.step);
+  const bool of_adjoint = covered_by(id.kind) == Kind::adjoint || id.kind == Kind::adjoint;
+  return (is_parity(id.kind) ? "the parity of " : "") +
+         std::string(of_adjoint ? "adjoint state " : "state ") + std::to_string(id.step);
 }
 
 Count Part::raw_bytes() const {

@@ -41,8 +41,20 @@ struct Header {
   std::int32_t rank = 0, ranks = 1;
 };
 
-/// The kind of a state: one of the program's model, or one of its adjoint.
-enum class Kind : std::uint8_t { state = 0, adjoint = 1 };
+/// The kind of a state: one of the program's model, or one of its adjoint. What the other ranks of
+/// a set need to make a lost one again is kept like a state, too (checkpoints/parity.h).
+enum class Kind : std::uint8_t { state = 0, adjoint = 1, parity = 2, adjoint_parity = 3 };
+
+constexpr bool is_parity(Kind kind) { return kind >= Kind::parity; }
+/// Returns the kind of the parity of a state, or of the states that a parity is of.
+constexpr Kind parity_of(Kind kind) {
+  return kind == Kind::adjoint ? Kind::adjoint_parity : Kind::parity;
+}
+constexpr Kind covered_by(Kind kind) {
+  return kind == Kind::adjoint_parity ? Kind::adjoint : Kind::state;
+}
+/// "state", "adjoint", "parity", "adjoint parity".
+const char* name_of(Kind kind);
 
 struct StateId {
   Kind kind = Kind::state;

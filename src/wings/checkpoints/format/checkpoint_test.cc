@@ -92,7 +92,7 @@ TEST(CheckpointFormat, a_record_that_makes_no_sense_is_none_though_its_hash_hold
   EXPECT_TRUE(refused([](Record& r) { r.parts[0].type = static_cast<Type>(99); }));
   EXPECT_TRUE(refused([](Record& r) { r.parts[0].shape.resize(40, 1); }));
   EXPECT_TRUE(refused([](Record& r) { r.parts[3].codec = "zstd:3"; }));
-  EXPECT_TRUE(refused([](Record& r) { r.id.kind = static_cast<Kind>(3); }));
+  EXPECT_TRUE(refused([](Record& r) { r.id.kind = static_cast<Kind>(4); }));
   // The next state would have a lower number, and be taken for the earlier one.
   EXPECT_TRUE(refused([](Record& r) { r.serial = UINT64_MAX; }));
 }

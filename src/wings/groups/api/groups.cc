@@ -19,7 +19,10 @@
 #include "comm/mpi.h"
 #include "groups/records/group_file.h"
 #include "groups/records/group_reader.h"
+#include "groups/records/group_targets.h"
+#include "method/adios_methods.h"
 #include "method/config.h"
+#include "method/group_methods.h"
 
 namespace forebay::groups {
 namespace {
@@ -33,11 +36,16 @@ struct Definitions {
   std::map<std::string, GroupDefinition> groups;
   std::map<std::string, HintMap> hints;  // by group
 
-  /// Returns how a file is written or read; the group need not be defined.
-  Method method_of(const std::string& path, const std::string& group) const {
+  /// Returns the files that a group is written to, or read from the first of; the group need not be
+  /// defined. Without a group that is the file itself.
+  std::vector<GroupTarget> targets_of(const std::string& path, const std::string& group) const {
     const auto known = hints.find(group);
-    return choose_method(path, {}, sources, group,
-                         {known == hints.end() ? HintMap() : known->second, giver_of_hints});
+    const OwnHints own{known == hints.end() ? HintMap() : known->second, giver_of_hints};
+    const auto choose = [&](const std::string& of, std::size_t which) {
+      return choose_group_method(of, sources, group, which, own);
+    };
+    if (group.empty()) return {{path, choose(path, 0)}};
+    return group_targets(path, methods_of_group(sources, group), choose);
   }
   GroupDefinition& group(const char* name) {
     if (!begun) throw Error(Errc::einval, "forebay_init was not called", "call it first");
@@ -220,11 +228,17 @@ int forebay_define_method(const char* group, const char* hints) {
   return guard([&] {
     const HintMap pairs = pairs_of(text_of(hints));
     Method scratch;  // checks keys now instead of when a file is opened
+    HintMap keys;
+    if (const auto named = pairs.find("method"); named != pairs.end())
+      for (const auto& [key, value] : keys_of_adios_method(named->second, giver_of_hints))
+        keys[key] = value;
     for (const auto& [key, value] : pairs)
+      if (key != "method") keys[key] = value;
+    for (const auto& [key, value] : keys)
       set_method_key(scratch, key, value, giver_of_hints, giver_of_hints);
     const std::lock_guard lock(state().mutex);
     const GroupDefinition& known = state().definitions.group(group);
-    for (const auto& [key, value] : pairs) state().definitions.hints[known.name][key] = value;
+    for (const auto& [key, value] : keys) state().definitions.hints[known.name][key] = value;
   });
 }
 
@@ -232,9 +246,8 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
   return guard([&] {
     const Comm ranks = make_comm(comm);
     GroupDefinition definition;
-    Method method;
+    std::vector<GroupTarget> targets;
     OpenFile made;
-    std::string name;
     bool append = false, reads = false;
     int number = 0;
     const auto begin = [&] {
@@ -257,18 +270,20 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
                     "give forebay_open equal arguments on all ranks");
       std::string of_root = folder;
       if (both[2] != -both[3]) ranks.broadcast(of_root);
-      name = absolute_path(path, of_root);
       Definitions none;
       if (reads && !begun) none.sources = share_method_sources(ranks);
       const std::lock_guard lock(state().mutex);
       Definitions& all = state().definitions;
       if (reads) {
-        method = (begun ? all : none).method_of(path, text_of(group));
+        targets = (begun ? all : none).targets_of(path, text_of(group));
       } else {
         definition = all.group(group);
-        method = all.method_of(path, definition.name);
+        targets = all.targets_of(path, definition.name);
       }
-      method.burst_directory = absolute_path(method.burst_directory, of_root);
+      for (auto& [name, method] : targets) {
+        name = absolute_path(name, of_root);
+        method.burst_directory = absolute_path(method.burst_directory, of_root);
+      }
       number = state().last + 1;
       state().files[number];  // after the file's creation nothing may fail
       state().last = number;
@@ -276,9 +291,12 @@ int forebay_open(int* file, const char* group, const char* path, const char* mod
     const auto failed = attempt_to([&] {
       together(ranks, begin);
       if (reads)
-        together(ranks, [&] { made.reader = std::make_unique<GroupReader>(ranks, name, method); });
+        together(ranks, [&] {
+          const auto& [name, method] = targets.front();
+          made.reader = std::make_unique<GroupReader>(ranks, name, method);
+        });
       else
-        made.writer = GroupFile::create(ranks, name, definition, method, append);
+        made.writer = GroupFile::create(ranks, std::move(targets), definition, append);
     });
     const std::lock_guard lock(state().mutex);
     if (failed) {
@@ -327,6 +345,19 @@ int forebay_close(int file) {
       state().files.erase(file);
     }
     last.writer ? last.writer->close() : last.reader->close();
+  });
+}
+
+int forebay_begin_step(int file, double timeout, int64_t* step, int* status) {
+  return guard([&] {
+    using process_group::StepStatus;
+    std::int64_t next = 0;
+    const StepStatus found = reader_of(file).begin_step(timeout, next);
+    if (step && found == StepStatus::ok) *step = next;
+    if (status)
+      *status = found == StepStatus::ok          ? FOREBAY_STEP_OK
+                : found == StepStatus::not_ready ? FOREBAY_STEP_NOT_READY
+                                                 : FOREBAY_STEP_END;
   });
 }
 

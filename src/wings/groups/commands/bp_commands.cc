@@ -7,6 +7,7 @@
 #include "base/text_table.h"
 #include "groups/commands/bp_blocks.h"
 #include "groups/commands/bp_output.h"
+#include "groups/commands/follow_bp.h"
 #include "groups/files/bp_source.h"
 #include "method/method_values.h"
 #include "tools/format_commands.h"
@@ -59,6 +60,6 @@ std::vector<std::string> notes_on_bp(const std::string& path,
 
 extern const CommandsEntry bp_commands{
     &bp_format,  FrontEnd::convert_bp, check_bp_file, nullptr,   nullptr, blocks_json,
-    blocks_text, no_word_in_bp,        notes_on_bp,   create_bp, nullptr};
+    blocks_text, no_word_in_bp,        notes_on_bp,   create_bp, nullptr, follow_bp};
 
 }  // namespace forebay::tools

@@ -7,9 +7,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/attempt.h"
 #include "base/error.h"
+#include "comm/thread_ranks.h"
+#include "groups/files/bp_source.h"
 #include "groups/records/group_file.h"
 #include "method/parts_testing.h"
+#include "storage/few_descriptors_testing.h"
 #include "tools/application.h"
 #include "tools/commands.h"
 
@@ -113,6 +117,69 @@ TEST_F(GroupsCommandsTest, converting_tells_of_blocks_that_overlap_and_of_holes)
   EXPECT_NE(wrong.find("T, step 0: 1 elements or more were written by no rank\n"),
             std::string::npos)
       << wrong;
+}
+
+// A BP4 directory of 40 data files, and a process that may have 30 descriptors.
+TEST_F(GroupsCommandsTest, commands_need_no_descriptor_for_each_data_file) {
+  constexpr int files = 40, steps = 5;
+  GroupDefinition group = define_group("g", "C");
+  define_variable(group, {.name = "x0", .type = "int64"});
+  define_variable(
+      group, {.name = "T", .type = "double", .dimensions = "2", .global = "80", .offsets = "x0"});
+  Method method;
+  apply_hints(method, "subfiling=ranks;subfile_ranks=1", "the test");
+  run_as_threads(files, [&](const Comm& comm) {
+    const auto file = GroupFile::create(comm, at("a.bp"), group, method, false);
+    for (int step = 0; step < steps; ++step) {
+      const std::int64_t first = 2 * comm.rank();
+      const std::array<double, 2> values{100.0 * step + 2 * comm.rank(), 3};
+      file->write("x0", &first, false);
+      file->write("T", values.data(), false);
+      file->end_step();
+    }
+    file->close();
+  });
+  ASSERT_TRUE(fs::exists(at("a.bp/data.39")));
+  const std::string whole = run({"dump", at("a.bp")});
+  const FewDescriptors few(30);
+  EXPECT_EQ(run({"dump", at("a.bp")}), whole);
+  const std::string checked = run({"check", "--decode", at("a.bp")});
+  EXPECT_EQ(status_, exit_done) << checked;
+  EXPECT_NE(checked.find("a.bp: ok"), std::string::npos) << checked;
+  for (const char* const to : {"b.nc", "b.bp"}) {
+    const std::string text = run({"convert", at("a.bp"), at(to)});
+    EXPECT_EQ(status_, exit_done) << text;
+    EXPECT_NE(run({"diff", at("a.bp"), at(to)}).find("same: "), std::string::npos);
+    EXPECT_EQ(status_, exit_done);
+  }
+  EXPECT_NE(run({"find", "--values", "T > 470", at("a.bp")}).find("in 1 of 5 steps"),
+            std::string::npos);
+  fs::remove(at("a.bp/md.0"));
+  fs::remove(at("a.bp/md.idx"));
+  EXPECT_NE(run({"recover", at("a.bp")}).find("recovered"), std::string::npos);
+  EXPECT_EQ(run({"dump", at("a.bp")}), whole);
+}
+
+// Too few for any data file: the file is not damaged.
+TEST_F(GroupsCommandsTest, without_descriptors_no_file_is_called_damaged) {
+  write_group(at("a.bp"), "", true);
+  const int next = ::dup(0);
+  ::close(next);
+  int refused = 0;
+  for (int more = 0; more < 8; ++more) {
+    BpCheck check;
+    const auto failed = attempt_to([&] {
+      const FewDescriptors few(static_cast<rlim_t>(next + more));
+      check = check_bp(at("a.bp"), true);
+    });
+    EXPECT_TRUE(check.faults.empty()) << more << check.faults.front();
+    if (failed) {
+      EXPECT_EQ(failed->code(), Errc::enfile) << more << failed->message();
+    }
+    refused += failed.has_value();
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, 8);
 }
 
 TEST_F(GroupsCommandsTest, steps_that_wait_in_logs_are_told) {

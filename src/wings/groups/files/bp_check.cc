@@ -5,6 +5,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/shortage.h"
 #include "groups/files/bp_source.h"
 #include "groups/process_group/bp_reader.h"
 #include "groups/process_group/group_walk.h"
@@ -102,16 +103,16 @@ class Checker {
                                " elements or more were written by no rank");
       if (overlap) check_.notes.push_back(me + ": blocks overlap");
     });
+    if (failed && is_shortage(*failed)) throw *failed;
     if (failed) check_.faults.push_back(me + ": " + failed->message());
   }
 
   void check_block(std::size_t v, std::size_t step, const bp::Block& block, const std::string& me) {
-    const std::string data = file_.data_path(block.file);
-    auto known = ends_.find(data);
+    auto known = ends_.find(block.file);
     if (known == ends_.end())
-      known = ends_.emplace(data, File(data, false, 0, report_).size()).first;
+      known = ends_.emplace(block.file, file_.data(block.file).size()).first;
     if (block.bytes > 0 && block.bytes > known->second - block.payload)
-      throw Error(Errc::etrunc, data + " ends before a block's values");
+      throw Error(Errc::etrunc, file_.data_path(block.file) + " ends before a block's values");
     if (!values_ || block.bytes == 0) return;
     const bp::Type type = file_.variables()[v].variable.type;
     process_group::Range found;
@@ -142,7 +143,7 @@ class Checker {
   WantedInBp wanted_;
   BpCheck check_;
   std::optional<process_group::GroupWalk> groups_;
-  std::map<std::string, Offset> ends_;  // ends of data files
+  std::map<std::uint32_t, Offset> ends_;  // ends of data files
 };
 
 }  // namespace

@@ -337,13 +337,9 @@ class BpSource final : public Source {
                  std::byte* out) const {
     // For elements that no rank wrote.
     const bool complex = view.trail == View::complex;
-    std::array<std::byte, 16> fill{};
     const bp::Type type = stored(view).variable.type;
     const Type element = terms::element_of(type);
-    if (element != Type::none) {
-      default_fill(element, fill.data());
-      std::copy_n(fill.begin(), size_of(element), fill.begin() + size_of(element));
-    }
+    const auto fill = terms::fill_of(type);
     const std::span of_one(fill.data(), static_cast<std::size_t>(bp::size_of(type)));
     if (view.trail == View::nothing) return reader_.read(view.stored, step, selection, out, of_one);
     // The variable has one dimension more than in the file, and a part of it may be selected.

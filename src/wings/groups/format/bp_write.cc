@@ -196,7 +196,7 @@ std::array<std::byte, head_bytes> print_head(std::string_view kind) {
   std::memcpy(head.data() + head_version_at, version_digits.data(), version_digits.size());
   head[head_endian_at] = std::byte{std::endian::native == std::endian::big};
   head[head_bp_version_at] = std::byte{bp_version};
-  return head;  // Never marked active: a reader that follows a killed program would wait for ever.
+  return head;  // Not marked active: a reader that follows a killed program would wait for ever.
 }
 
 std::array<std::byte, record_bytes> print_record(const StepRecord& r) {

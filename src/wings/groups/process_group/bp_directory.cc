@@ -114,6 +114,7 @@ void BpDirectory::open_by_root(bool append) {
     names = std::move(old_.names);
     index_->truncate(index_end);
     metadata_->truncate(metadata_end);
+    mark(options_.follow);  // an earlier writer may have been killed
     return;
   }
   if (append) refuse_lost_index(path_, comm_.rank(), report_);
@@ -121,8 +122,18 @@ void BpDirectory::open_by_root(bool append) {
   metadata_->create(false);
   metadata_->write_at(0, bp::print_head("Metadata"));
   index_->create(false);  // last: it makes the directory a BP4 file
-  index_->write_at(0, bp::print_head("Index Table"));
+  auto head = bp::print_head("Index Table");
+  head[bp::head_active_at] = std::byte{options_.follow};
+  index_->write_at(0, head);
   metadata_end = index_end = bp::head_bytes;
+}
+
+/// On rank 0. Says in md.idx whether the file is being written, if it does not say so already.
+void BpDirectory::mark(bool written) {
+  std::array<std::byte, 1> before{};
+  const std::array<std::byte, 1> now{std::byte{written}};
+  if (index_->read_at(bp::head_active_at, before) == 1 && before == now) return;
+  index_->write_at(bp::head_active_at, std::span<const std::byte>(now));
 }
 
 // The index is removed first, so that a kill leaves no mixture of both files.
@@ -181,7 +192,7 @@ void BpDirectory::spread(Count bytes) {
     return;
   }
   const Offset end = data_end;
-  std::unique_ptr<File> before;
+  std::shared_ptr<File> before;
   choose_data_file(sharing);
   if (number_ != 0) before = std::move(data_);
   const auto failed = attempt_to([&] {
@@ -316,6 +327,12 @@ void BpDirectory::close(std::optional<Error>& failed) {
   attempt_into(failed, [&] { data_->close(); });
   if (early_ && early_->was_written()) attempt_into(failed, [&] { early_->file().close(); });
   attempt_into(failed, [&] { metadata_->close(); });
+  // Readers that follow a file take this for its end. So it is not said where something failed.
+  if (options_.follow && !options_.drop_all)
+    attempt_into(failed, [&] {
+      const bool well = comm_.all_reduce(std::int64_t{failed ? 1 : 0}, Reduce::max) == 0;
+      if (well && comm_.is_root()) mark(false);
+    });
   if (comm_.is_root()) attempt_into(failed, [&] { index_->close(); });
 }
 

@@ -38,6 +38,7 @@ class BpDirectory final : public BpFiles {
   }
   void open_by_root(bool append);
   FileIdentity tell_of_root();
+  void mark(bool written);
   void make_directory();
   void choose_data_file(int ranks_per_file);
   int choose_by_size(Count bytes_of_all);

@@ -54,6 +54,8 @@ struct WriteOptions {
   Count step_memory = 0;
   /// Nothing is opened or written; everything else is done.
   bool drop_all = false;
+  /// BP4: until close() the file is marked as being written, for readers that follow it.
+  bool follow = false;
   /// BP3: one file, with the index of all steps at its end. All ranks share it, steps are written
   /// at once, and copies are kept until the step ends, whatever step_memory is.
   bool one_file = false;
@@ -79,6 +81,7 @@ class BpFiles {
   const Comm& data_ranks() const { return data_ranks_; }
   bool one_data_file() const { return one_data_file_; }
   File& data() { return *data_; }
+  std::shared_ptr<File> shared_data() { return data_; }
   /// True with WriteOptions::by_size until spread(): all ranks have data.0 so far.
   bool waits_for_size() const { return waits_for_size_; }
   /// Collective, once, while waits_for_size(), before anything is written to data.K. Chooses the
@@ -133,7 +136,7 @@ class BpFiles {
   std::string path_;
   WriteOptions options_;
   Report& report_;
-  std::unique_ptr<File> data_;
+  std::shared_ptr<File> data_;
   PathSync path_sync_;
   std::uint32_t number_ = 0;
   bool one_data_file_ = true, waits_for_size_ = false;

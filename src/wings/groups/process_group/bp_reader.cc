@@ -1,10 +1,12 @@
 #include "groups/process_group/bp_reader.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <thread>
 
 #include "base/attempt.h"
 #include "base/error.h"
@@ -13,12 +15,12 @@
 #include "groups/format/bp_read.h"
 #include "groups/process_group/bp_scan.h"
 #include "groups/process_group/index_recovery.h"
+#include "storage/client_caches.h"
 
 namespace forebay::process_group {
 
 namespace {
 
-constexpr std::size_t most_open = 64;
 // Rows that are at most `bridged` bytes apart are read together with the bytes between them, at
 // most `most_gathered` bytes at a time. These are still in a core's own cache when they are copied.
 constexpr Count bridged = 32 << 10, most_gathered = 512 << 10;
@@ -30,6 +32,8 @@ constexpr Count entry_window = 1 << 20;
 static_assert(entry_window >= bp::longest_first_block);
 // Bytes of memory for a block of few dimensions, or for its overlap with a box.
 constexpr Count block_memory = 512;
+// Seconds between two looks for a further step.
+constexpr double shortest_pause = 0.001, longest_pause = 0.2;
 
 bool is_file(const std::string& path) {
   std::error_code none;
@@ -82,7 +86,8 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report, Co
       told = scan_file(path_, rank_, report);
     } else {
       refuse_lost_index(path_);
-      told = scan_directory(path_, rank_, report);
+      scan_ = std::make_unique<DirectoryScan>(path_, rank_, report);
+      told = scan_->run();
     }
     std::array<std::int64_t, FileIdentity::count> numbers{};
     File(path_ + (is_file(path_) ? "" : "/md.0"), false, rank_, report).identity().put(numbers);
@@ -100,6 +105,45 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report, Co
                    metadata_->expect(FileIdentity::from(numbers));
                    metadata_->ensure_open();
                  }));
+}
+
+BpReader::~BpReader() = default;
+
+StepStatus BpReader::find_steps(const Comm& comm, double seconds) {
+  if (!is_directory()) return StepStatus::end;
+  std::vector<std::byte> told;
+  const auto status = static_cast<StepStatus>(told_by_root(comm, [&] {
+    if (!(seconds >= 0))
+      throw Error(Errc::einval, "steps are waited for " + std::to_string(seconds) + " seconds",
+                  "give a number that is not negative");
+    const auto begin = std::chrono::steady_clock::now();
+    std::chrono::duration<double> pause(shortest_pause);
+    const std::string index = metadata_->place_now(), folder = index.substr(0, index.rfind('/'));
+    for (;;) {
+      // Who has closed the file has written all of it. So what is there is looked for once more.
+      const bool goes_on = scan_->is_being_written();
+      if (auto found = scan_->more(folder)) {
+        told = std::move(*found);
+        return static_cast<std::int64_t>(StepStatus::ok);
+      }
+      if (!goes_on) return static_cast<std::int64_t>(StepStatus::end);
+      const auto waited = std::chrono::steady_clock::now() - begin;
+      const std::chrono::duration<double> left = std::chrono::duration<double>(seconds) - waited;
+      if (left.count() <= 0) return static_cast<std::int64_t>(StepStatus::not_ready);
+      std::this_thread::sleep_for(std::min(pause, left));
+      pause = std::min(2 * pause, std::chrono::duration<double>(longest_pause));
+    }
+  }));
+  if (status != StepStatus::ok) return status;
+  comm.broadcast(told);
+  agree_on_error(comm, attempt_to([&] {
+                   receive_more(index_, told);
+                   if (client_caches_of(data_path(0), false) == ClientCaches::coherent) return;
+                   // Others have written to what is open.
+                   metadata_->share(ClientCaches::weak);
+                   open_.clear();
+                 }));
+  return status;
 }
 
 void BpReader::fail(Errc code, const std::string& about, const std::string& why,
@@ -287,17 +331,11 @@ std::string BpReader::data_path(std::uint32_t file) const {
 
 File& BpReader::data(std::uint32_t number) const {
   if (index_.container == Container::one_file) return *metadata_;
-  const auto found =
-      std::ranges::find_if(open_, [&](const auto& one) { return one.first == number; });
-  if (found != open_.end()) {
-    open_.splice(open_.begin(), open_, found);
-  } else {
+  return *open_.get(number, [&] {
     auto file = std::make_unique<File>(data_path(number), false, rank_, report_);
     file->ensure_open();
-    if (open_.size() >= most_open) open_.pop_back();
-    open_.emplace_front(number, std::move(file));
-  }
-  return *open_.front().second;
+    return file;
+  });
 }
 
 namespace {

@@ -6,14 +6,13 @@
 // kept if they are few enough; otherwise each read goes through them again.
 //
 // A file may be read while steps are still being written: it has the steps that md.idx named at the
-// opening.
+// opening, and those that find_steps() has found since.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,9 +29,13 @@
 #include "groups/process_group/index_broadcast.h"
 #include "groups/process_group/name_catalogue.h"
 #include "groups/process_group/overlap.h"
+#include "groups/process_group/step_status.h"
 #include "storage/file.h"
+#include "storage/open_files.h"
 
 namespace forebay::process_group {
+
+class DirectoryScan;
 
 /// A variable in one step.
 struct StoredArray {
@@ -49,6 +52,17 @@ class BpReader {
   BpReader(const Comm& comm, const std::string& path, Report& report,
            Count index_memory = 64 << 20);
 
+  ~BpReader();
+
+  /// Collective, on the ranks of the opening. Waits for further steps of a BP4 directory, at most
+  /// as many seconds as rank 0 says; rank 0 looks. If there are some, steps() grows, and
+  /// variables() and attributes() may. What was there stays, and references to variables stay
+  /// valid. A BP3 file has the steps of its opening, and then `end`. `not_ready`: its writer marks
+  /// the file as being written (WriteOptions::follow, and adios2), and there was no step in that
+  /// time; a writer that was killed leaves it so. Errors as for the constructor; Errc::einval:
+  /// seconds below 0.
+  StepStatus find_steps(const Comm& comm, double seconds);
+
   const std::string& path() const { return path_; }
   /// "BP4", "BP3".
   const char* format() const { return is_directory() ? "BP4" : "BP3"; }
@@ -56,7 +70,7 @@ class BpReader {
   std::size_t steps() const { return index_.times.size(); }
   bool column_major(std::size_t step) const { return index_.column_major[step]; }  ///< as written
   std::uint32_t time(std::size_t step) const { return index_.times[step]; }        ///< in the file
-  const std::vector<StoredVariable>& variables() const { return index_.variables; }
+  const std::deque<StoredVariable>& variables() const { return index_.variables; }
   const std::vector<bp::Attribute>& attributes() const { return index_.attributes; }
 
   /// Finds a name, with or without "/" before it. Errc::enotvar, which suggests a similar name.
@@ -158,8 +172,8 @@ class BpReader {
   std::size_t most_blocks_;
   StoredIndex index_;
   std::unique_ptr<File> metadata_;
-  // Open data files, the last used first.
-  mutable std::list<std::pair<std::uint32_t, std::unique_ptr<File>>> open_;
+  std::unique_ptr<DirectoryScan> scan_;                           // on rank 0, of a directory
+  mutable OpenFiles<std::uint32_t, std::unique_ptr<File>> open_;  // data files
   mutable RawBytes gathered_;      // runs read together with the bytes between them
   mutable StoredArray array_;      // the last requested variable and step
   mutable BlockPlaces places_in_;  // of the blocks in array_, held or not

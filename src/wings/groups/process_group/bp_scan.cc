@@ -11,11 +11,10 @@
 #include "groups/format/bp_read.h"
 #include "groups/process_group/index_broadcast.h"
 #include "groups/process_group/index_window.h"
+#include "storage/client_caches.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
-
-namespace {
 
 /// Decides which records of md.idx are taken, in order: those whose index is whole in md.0, behind
 /// that of the step before.
@@ -36,7 +35,7 @@ class RecordOrder {
 /// Parses md.idx and md.0 and notes what is broadcast: for each step and each of its variables the
 /// place of the entry, and its first bytes, up to the first block, if they differ from the step
 /// before; each attribute once, in full.
-class Scan {
+class DirectoryScan::Scan {
  public:
   Scan(const std::string& path, Rank rank, Report& report)
       : index_(path + "/md.idx", false, rank, report),
@@ -44,24 +43,67 @@ class Scan {
 
   std::vector<std::byte> run() {
     naming(index_.path(), [&] { read_head(index_); });
-    window_.emplace(metadata_);
-    std::vector<std::byte> records(static_cast<std::size_t>(bp::record_bytes * 1024));
-    for (Offset at = bp::head_bytes; at_ok(at); at += static_cast<Offset>(records.size())) {
-      const std::size_t n =
-          index_.read_at(at, records) / static_cast<std::size_t>(bp::record_bytes);
-      for (std::size_t r = 0; more_ && r < n; ++r) {
-        const auto record = std::span<const std::byte>(records)
-                                .subspan(r * static_cast<std::size_t>(bp::record_bytes))
-                                .first<bp::record_bytes>();
-        take(naming(index_.path(), [&] { return bp::parse_record(record, swapped_); }));
-      }
-      if (n * static_cast<std::size_t>(bp::record_bytes) < records.size()) break;
-    }
+    read_records();
+    auto told = told_.take();
+    window_.reset();
+    index_.close();
+    metadata_.close();
+    return told;
+  }
+
+  std::optional<std::vector<std::byte>> more(const std::string& folder) {
+    if (broken_) throw *broken_;
+    const Offset before = next_;
+    broken_ = attempt_to([&] {
+      look_again(folder);
+      read_records();
+    });
+    if (broken_) throw *broken_;
+    if (next_ == before) return std::nullopt;
     return told_.take();
   }
 
+  bool is_being_written() {
+    index_.look_again();
+    std::array<std::byte, 1> mark{};
+    return index_.read_at(bp::head_active_at, mark) == 1 && mark[0] != std::byte{0};
+  }
+
  private:
-  bool at_ok(Offset at) const { return more_ && at < index_end_; }
+  // A file that has been renamed is opened where it is now.
+  void look_again(const std::string& folder) {
+    if (!follows_) {
+      for (File* file : {&index_, &metadata_})
+        file->share(client_caches_of(folder + "/md.idx", false));
+      index_.moved(folder + "/md.idx");
+      metadata_.moved(folder + "/md.0");
+      follows_ = true;
+    }
+    index_.look_again();
+    metadata_.look_again();
+  }
+
+  // Reads records from `next_` on, up to the first one that is not taken. That one may be whole
+  // later.
+  void read_records() {
+    // md.0 is as long as the records say: it is written before them.
+    const auto some = static_cast<std::size_t>(bp::record_bytes) * 1024;
+    std::vector<std::byte> records(some);
+    more_ = true;
+    while (more_) {
+      records.resize(some);
+      records.resize(index_.read_at(next_, records));
+      if (records.size() < static_cast<std::size_t>(bp::record_bytes)) return;
+      window_.emplace(metadata_);
+      for (std::span<const std::byte> rest(records);
+           more_ && rest.size() >= static_cast<std::size_t>(bp::record_bytes);
+           rest = rest.subspan(bp::record_bytes)) {
+        const auto record = rest.first<bp::record_bytes>();
+        take(naming(index_.path(), [&] { return bp::parse_record(record, swapped_); }));
+        if (more_) next_ += bp::record_bytes;
+      }
+    }
+  }
 
   void read_head(File& file) {
     std::array<std::byte, bp::head_bytes> head{};
@@ -70,7 +112,6 @@ class Scan {
                   "its first step was never ended, or `forebay recover` makes its index again");
     swapped_ = bp::parse_head(head);
     told_.order(Container::directory, bp::Form::bp4, swapped_);
-    index_end_ = file.size();
   }
 
   // A step that did not reach its files completely, because the machine failed, is no step, and
@@ -140,13 +181,21 @@ class Scan {
   std::vector<Said> last_;                                // of each variable
   std::unordered_set<std::string> attributes_;
   std::optional<IndexWindow> window_;  // of md.0
-  Offset index_end_ = 0;
+  Offset next_ = bp::head_bytes;       // of the first record that was not taken
   RecordOrder order_;
-  bool swapped_ = false, more_ = true;
+  bool swapped_ = false, more_ = true, follows_ = false;
+  std::optional<Error> broken_;
   IndexBroadcast told_;
 };
 
-}  // namespace
+DirectoryScan::DirectoryScan(const std::string& path, Rank rank, Report& report)
+    : scan_(std::make_unique<Scan>(path, rank, report)) {}
+DirectoryScan::~DirectoryScan() = default;
+std::vector<std::byte> DirectoryScan::run() { return scan_->run(); }
+std::optional<std::vector<std::byte>> DirectoryScan::more(const std::string& folder) {
+  return scan_->more(folder);
+}
+bool DirectoryScan::is_being_written() { return scan_->is_being_written(); }
 
 void each_record(ByteFile& index, Offset index_end, Offset metadata_bytes, bool swapped,
                  const std::function<void(const bp::StepRecord&, bool taken)>& f) {
@@ -180,10 +229,6 @@ std::uint64_t steps_without_index(const std::string& path, std::uint64_t steps, 
   each_record(index, index_end, metadata_end, bp::parse_head(head),
               [&](const bp::StepRecord&, bool taken) { lost += taken ? 0 : 1; });
   return lost;
-}
-
-std::vector<std::byte> scan_directory(const std::string& path, Rank rank, Report& report) {
-  return Scan(path, rank, report).run();
 }
 
 }  // namespace forebay::process_group

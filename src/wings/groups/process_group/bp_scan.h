@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +16,31 @@
 
 namespace forebay::process_group {
 
-/// Local. Parses md.idx and md.0 of a directory. Steps that did not reach their files completely,
-/// because the machine failed, are no steps, and neither are later ones. Errc::ebad_file,
-/// enotsupport or system errors, with file and step. Returns the bytes for receive_index().
-std::vector<std::byte> scan_directory(const std::string& path, Rank rank, Report& report);
+/// Parses md.idx and md.0 of a directory. Steps that did not reach their files completely, because
+/// the machine failed, are no steps, and neither are later ones. All functions are local. Errors:
+/// Errc::ebad_file, enotsupport or system errors, with file and step.
+class DirectoryScan {
+ public:
+  DirectoryScan(const std::string& path, Rank rank, Report& report);
+  ~DirectoryScan();
+
+  /// Returns the bytes for receive_index(). Call it first, and once. No file stays open.
+  std::vector<std::byte> run();
+
+  // For a reader that follows a file while it is written. The files stay open.
+
+  /// Returns the bytes for receive_more() if there are steps that were not told before, else
+  /// nothing. `folder` is where the directory is by now. After an error every further call throws
+  /// the same one.
+  std::optional<std::vector<std::byte>> more(const std::string& folder);
+  /// Returns whether the program that writes has the file open, or was killed. Then another step
+  /// may come. If not, more() has all steps that were there before this call.
+  bool is_being_written();
+
+ private:
+  class Scan;
+  std::unique_ptr<Scan> scan_;
+};
 
 /// Local. Calls f for each record of md.idx that describes a step, up to `index_end`, damaged or
 /// not. `taken`: scan_directory() takes this record and all before it if md.0 has `metadata_bytes`

@@ -29,6 +29,8 @@ bool is_of_this_machine(File& file) {
     if (file.read_at(0, head) < head.size()) bp::damaged("it has no head");
     swapped = bp::parse_head(head);
   });
+  if (failed && failed->code() != Errc::ebad_file && failed->code() != Errc::enotsupport)
+    throw *failed;
   return !failed && !swapped;
 }
 

@@ -148,7 +148,8 @@ std::vector<std::byte> IndexBroadcast::take() {
       put(static_cast<std::uint32_t>(number));
       put(stretch);
     }
-  return std::move(told_);
+  for (StepPlaces& places : places_) places = {};
+  return std::exchange(told_, {});
 }
 
 void IndexBroadcast::attribute(const bp::Attribute& attribute) {
@@ -178,6 +179,11 @@ std::size_t dimensions_of(const bp::Shape& at) {
 
 StoredIndex receive_index(std::span<const std::byte> told) {
   StoredIndex index;
+  receive_more(index, told);
+  return index;
+}
+
+void receive_more(StoredIndex& index, std::span<const std::byte> told) {
   bp::Origin& origin = index.origin;
   Received from(told);
   const auto learn_first = [&](const bp::Variable& variable) {
@@ -216,7 +222,6 @@ StoredIndex receive_index(std::span<const std::byte> told) {
         break;
     }
   }
-  return index;
 }
 
 }  // namespace forebay::process_group

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,7 +53,8 @@ class IndexBroadcast {
   /// Errc::ebad_file: there are too many attributes.
   void attribute(const bp::Attribute& attribute);
 
-  /// Ends the broadcast and returns its bytes.
+  /// Ends the broadcast and returns its bytes. Calls that follow begin one of further steps, for
+  /// receive_more().
   std::vector<std::byte> take();
 
  private:
@@ -89,13 +91,15 @@ std::size_t dimensions_of(const bp::Shape& at);
 /// The contents of a broadcast.
 struct StoredIndex {
   Container container = Container::directory;
-  bp::Origin origin;                 ///< its column_major is that of the last step
-  std::vector<bool> column_major;    ///< of each step
-  std::vector<std::uint32_t> times;  ///< the step number that blocks have, for each step
-  std::vector<StoredVariable> variables;
-  NamePlaces places;  ///< of `variables`
+  bp::Origin origin;                     ///< its column_major is that of the last step
+  std::vector<bool> column_major;        ///< of each step
+  std::vector<std::uint32_t> times;      ///< the step number that blocks have, for each step
+  std::deque<StoredVariable> variables;  ///< names stay where they are when others follow
+  NamePlaces places;                     ///< of `variables`
   std::vector<bp::Attribute> attributes;
 };
 StoredIndex receive_index(std::span<const std::byte> told);
+/// Adds the steps of a further broadcast.
+void receive_more(StoredIndex& index, std::span<const std::byte> told);
 
 }  // namespace forebay::process_group

@@ -12,12 +12,6 @@
 
 namespace forebay::process_group {
 
-namespace {
-
-constexpr std::size_t most_open_indices = 64;
-
-}  // namespace
-
 IndexWalk::IndexWalk(const std::string& path, Rank rank, Report& report)
     : path_(path),
       rank_(rank),
@@ -96,19 +90,31 @@ Offset IndexWalk::look_at_variables(Offset at, std::uint64_t number, bool column
   });
 }
 
+/// Returns one of the data files, valid until the next call; null if it is not there.
+File* IndexWalk::data(std::uint32_t number) {
+  File* file = nullptr;
+  const auto failed = attempt_to([&] {
+    file = data_
+               .get(number,
+                    [&] {
+                      auto opened = std::make_unique<File>(
+                          path_ + "/data." + std::to_string(number), false, rank_, report_);
+                      opened->ensure_open();
+                      return opened;
+                    })
+               .get();
+  });
+  if (failed && failed->code() != Errc::enoent) throw *failed;
+  return file;
+}
+
 void IndexWalk::look_at_block(const bp::Block& block, std::uint64_t number, bool heads) {
   if (block.step != number) bp::damaged("a block of another step");
-  if (data_.size() > most_open_indices) data_.clear();
-  auto& file = data_[block.file];
-  const bool is_new = !ends_.contains(block.file);
-  Offset& end = ends_[block.file];
-  if (!file)
-    file = std::make_unique<File>(path_ + "/data." + std::to_string(block.file), false, rank_,
-                                  report_);
-  if (is_new) {
-    const auto failed = attempt_to([&] { end = file->size(); });
-    if (failed && failed->code() != Errc::enoent) throw *failed;
+  if (!ends_.contains(block.file)) {
+    File* const file = data(block.file);
+    ends_[block.file] = file ? file->size() : 0;
   }
+  const Offset end = ends_[block.file];
   // Only the operator knows the length of its values.
   const Count bytes = block.operation.empty() ? block.bytes : 1;
   if (!block.has_value && block.bytes > 0 && bytes > end - block.payload)
@@ -119,7 +125,7 @@ void IndexWalk::look_at_block(const bp::Block& block, std::uint64_t number, bool
   constexpr std::string_view tag = "[VMD";
   std::array<std::byte, 4> found{};
   if (block.place < 0 || block.place > end - std::ssize(tag)) bp::damaged("no block");
-  file->read_at(block.place, found);
+  data(block.file)->read_at(block.place, found);
   if (!std::ranges::equal(found, std::as_bytes(std::span(tag)))) bp::damaged("no block");
 }
 

@@ -14,6 +14,7 @@
 #include "groups/process_group/group_walk.h"
 #include "groups/process_group/index_window.h"
 #include "storage/file.h"
+#include "storage/open_files.h"
 
 namespace forebay::process_group {
 
@@ -53,7 +54,8 @@ class IndexWalk {
   IndexWindow window_;
   std::vector<std::pair<Rank, Offset>> groups_;
   Places blocks_;
-  std::map<std::uint32_t, std::unique_ptr<File>> data_;  // few are open at a time
+  File* data(std::uint32_t number);
+  OpenFiles<std::uint32_t, std::unique_ptr<File>> data_;
   std::map<std::uint32_t, Offset> ends_;
 };
 

@@ -6,6 +6,7 @@ namespace forebay {
 namespace {
 
 constexpr std::string_view versions[] = {"4", "3"};
+constexpr std::string_view follows[] = {"enable", "disable"};
 
 constexpr KeySpec keys[] = {
     word_key({"bp_version", "4, 3", "4",
@@ -19,6 +20,20 @@ constexpr KeySpec keys[] = {
                "them when it first writes.",
                "engine"},
               nullptr, 0, 1 << 30)
+        .honoured_by(bp_files),
+    plain_key(
+        {"base_path", "none, or a directory", "none",
+         "Where the files of a group go: the path that the program gives follows this one; of "
+         "an absolute path its last name does (ADIOS's base-path).",
+         "engine"},
+        KeyKind::text, KeyFamily::own)
+        .honoured_by(FrontEnd::groups | FrontEnd::group_records),
+    word_key({"follow", "enable, disable", "disable",
+              "Mark a BP4 file as being written until it is closed, so that others follow it step "
+              "by step: forebay_begin_step, forebay convert --follow, Python's forebay.follow, "
+              "adios2.",
+              "engine"},
+             nullptr, follows)
         .honoured_by(bp_files),
 };
 

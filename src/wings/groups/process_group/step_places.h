@@ -39,6 +39,7 @@ class StepPlaces {
   }
   /// Appends a whole stretch.
   void append(Stretch stretch) {
+    if (stretch.steps == 1) return append(stretch.first, stretch.place);
     stretch.before = static_cast<std::uint32_t>(size());
     stretches_.push_back(stretch);
   }

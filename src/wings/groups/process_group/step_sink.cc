@@ -40,12 +40,40 @@ void StepSink::write(File& file, const LoggedPiece& /*of*/, std::span<const File
   write_them();
 }
 
+void StepSink::write_groups_by(const MakeIo& /*make*/) {
+  throw Error(Errc::enotsupport, "groups that wait in a queue or a log are written by no transport",
+              "choose stage=direct");
+}
+
 void StepSink::end_writes(const std::optional<Error>& failed) { agree_on_error(comm_, failed); }
 
 std::optional<Error> StepSink::close() {
   auto failed = attempt_to([&] { finish(); });
   if (failed) failed = attempt_to([&] { finish(); });  // the last possible attempt
   return failed;
+}
+
+/// The data file is known once the first step's size is. If this throws, the next step tries again.
+void DirectSink::begin_writes() {
+  groups_.reset();
+  if (make_groups_io_ && !groups_io_) groups_io_ = make_groups_io_(files_.shared_data());
+}
+
+void DirectSink::write_last(File& file, const LoggedPiece& of, std::span<const FilePiece> pieces) {
+  if (groups_io_)
+    groups_.emplace(extents_of(pieces));
+  else
+    write(file, of, pieces);
+}
+
+/// Collective. A rank that has failed joins the next reduction of the others, and cannot join MPI's
+/// own calls. So ranks agree first, and throw before these calls if one has failed. Returns what
+/// goes wrong in them, on all ranks that share a data file.
+std::optional<Error> DirectSink::write_groups(const std::optional<Error>& failed) {
+  agree_on_error(comm_, failed);
+  ListStream nothing({});
+  const StepTimer timer(report_, Step::write);
+  return attempt_to([&] { groups_io_->write_all(groups_ ? *groups_ : nothing); });
 }
 
 /// If there are so many small pieces that ranks would wait for each other's calls, all ranks write
@@ -71,11 +99,13 @@ void DirectSink::write_index(const LoggedPiece& of, std::span<const FilePiece> p
   if (together_)
     stream_.emplace(extents_of(pieces));
   else
-    StepSink::write_index(of, pieces);
+    write(files_.metadata(), of, pieces);
 }
 
-void DirectSink::end_writes(const std::optional<Error>& failed) {
-  if (!std::exchange(together_, false)) return StepSink::end_writes(failed);
+void DirectSink::end_writes(const std::optional<Error>& failed_before) {
+  const bool together = std::exchange(together_, false);
+  const auto failed = groups_io_ ? write_groups(failed_before) : failed_before;
+  if (!together) return StepSink::end_writes(failed);
   auto stream = std::exchange(stream_, std::nullopt);
   // The reason why this rank has no stream is part of the reduction below.
   auto foreseen = index_io_->foresee(stream ? stream->summary() : StreamSummary());
@@ -89,9 +119,10 @@ void DirectSink::end_writes(const std::optional<Error>& failed) {
 }
 
 std::optional<Error> DirectSink::close() {
-  return attempt_to([&] {
-    if (index_io_) index_io_->close();
-  });
+  std::optional<Error> failed;
+  for (ExtentIo* const io : {groups_io_.get(), index_io_.get()})
+    if (io) attempt_into(failed, [&] { io->close(); });
+  return failed;
 }
 
 QueueSink::~QueueSink() {

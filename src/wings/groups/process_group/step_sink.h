@@ -35,14 +35,21 @@ class StepSink {
   /// Returns whether a group may be written before the other ranks know of it.
   virtual bool may_pass() const { return false; }
   virtual void write_index_by(const MakeIo& /*make*/) {}
+  /// Sets how groups are written that a step ends with: by the object that `make` returns for this
+  /// rank's data file, collectively over the ranks that share it. Errc::enotsupport: this sink
+  /// writes them later.
+  virtual void write_groups_by(const MakeIo& make);
 
   // ---- A step, in this order
 
   /// Collective, before anything else of the end of a step.
   virtual void begin_end() {}
+  /// Collective, before the pieces of the end of a step.
+  virtual void begin_writes() {}
   /// Local. Writes ascending pieces of the current step. Their memory may be reused on return.
   virtual void write(File& file, const LoggedPiece& of, std::span<const FilePiece> pieces);
-  /// Local. The same for the pieces that a step ends with.
+  /// Local. The same for the pieces that a step ends with, but their memory must stay valid until
+  /// end_writes() returns.
   virtual void write_last(File& file, const LoggedPiece& of, std::span<const FilePiece> pieces) {
     write(file, of, pieces);
   }
@@ -79,14 +86,23 @@ class StepSink {
 class DirectSink final : public StepSink {
  public:
   using StepSink::StepSink;
-  bool may_pass() const override { return true; }
+  /// Groups that a transport writes reach the file with all other ranks' groups.
+  bool may_pass() const override { return !make_groups_io_; }
   void write_index_by(const MakeIo& make) override { make_io_ = make; }
+  void write_groups_by(const MakeIo& make) override { make_groups_io_ = make; }
+  void begin_writes() override;
+  void write_last(File& file, const LoggedPiece& of, std::span<const FilePiece> pieces) override;
   void begin_index(std::int64_t names, Count bytes) override;
   void write_index(const LoggedPiece& of, std::span<const FilePiece> pieces) override;
   void end_writes(const std::optional<Error>& failed) override;
   std::optional<Error> close() override;
 
  private:
+  std::optional<Error> write_groups(const std::optional<Error>& failed);
+
+  MakeIo make_groups_io_;
+  std::unique_ptr<ExtentIo> groups_io_;
+  std::optional<ListStream> groups_;  // this rank's pieces of the data file
   MakeIo make_io_;
   std::unique_ptr<ExtentIo> index_io_;
   bool together_ = false;             // make_io_ writes the index of this step

@@ -372,6 +372,7 @@ void StepWriter::write_step() {
   if (part.group) part.group->image.tell_groups(index.sums.total[RankSums::groups]);
   Offset end = 0;
   const Offset at = place_of(index.sums, end);
+  sink_->begin_writes();
   auto failed = attempt_to([&] { plan(index, part.step, end); });
   bp::StepRecord& record = index.plan.record;
   files_->make_way(record.end + bp::whole_footer_bytes, failed);

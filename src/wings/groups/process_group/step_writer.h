@@ -71,6 +71,13 @@ class StepWriter {
   /// stage async, each rank writes its own entries.
   void write_index_by(const StepSink::MakeIo& make) { sink_->write_index_by(make); }
 
+  /// Local, on all ranks, before any block is added. Sets how groups are written that a step ends
+  /// with: together by the ranks of a data file, by the object that `make` returns for it. `make`
+  /// is called, collectively over these ranks, when the first step ends. Groups that go to the file
+  /// before their step ends, and those of flush(), each rank writes by itself. Errc::enotsupport:
+  /// stage async, or a log.
+  void write_groups_by(const StepSink::MakeIo& make) { sink_->write_groups_by(make); }
+
   /// Local. Adds a block to the current step. `data` has its elements one after another, in the
   /// order that the shape has, or the text of a string without a zero. `lent`: the bytes must stay
   /// unchanged until end_step() returns, and are not copied; otherwise they are copied now. A rank
@@ -127,6 +134,8 @@ class StepWriter {
     std::int64_t first = -1, least = -1, most = -1;
   };
   Meetings meetings() const { return meetings_; }
+  /// The ranks that share this rank's data file, once the first step has ended.
+  const Comm& data_ranks() const { return files_->data_ranks(); }
   /// Local. With WriteOptions::by_size: what was chosen, for how many bytes of all ranks.
   std::pair<int, Count> chosen_ranks_per_file() const { return files_->chosen_ranks_per_file(); }
 

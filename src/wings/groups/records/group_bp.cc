@@ -1,6 +1,7 @@
 // Writes groups as process groups of BP files.
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "base/attempt.h"
@@ -20,17 +21,45 @@
 namespace forebay {
 namespace {
 
-void check_stage(const Method& method) {
+/// Returns whether the ranks of a data file write groups together, by MPI-IO.
+bool by_mpi_io(const Method& method) {
+  return method.transport == "independent" || method.transport == "collective";
+}
+
+void check_version(const Method& method) {
   if (method.stage == "burst" && method_value(method, "bp_version") == "3")
     throw Error(Errc::enotsupport,
                 "steps of BP3 files do not wait in logs (stage=burst): each moves the index of all "
                 "steps before it",
                 "choose stage=direct, or bp_version=4");
+  if (method_value(method, "follow") == "enable" && method_value(method, "bp_version") == "3")
+    throw Error(Errc::enotsupport,
+                "nobody can follow a BP3 file while it is written: each step moves its index",
+                "leave follow out, or choose bp_version=4");
+}
+
+/// MPI-IO writes groups before their step has ended, so that they wait neither in a queue nor in a
+/// log. If one of both is a general rule, it does not reach this file. Errc::enotsupport: both were
+/// named for it.
+void settle_transport(Method& method) {
+  if (!by_mpi_io(method) || (method.stage != "async" && method.stage != "burst")) return;
+  const std::string both = "MPI-IO writes groups at once (transport=" + method.transport +
+                           ", stage=" + method.stage + ")";
+  for (const char* const key : {"transport", "stage"}) {
+    const auto said = method.origin.find(key);
+    if (said == method.origin.end() || said->second.names_file) continue;
+    method.notes.push_back(said->second.text + " did not reach this file: " + both);
+    method.origin.erase(said);
+    (key == std::string_view("stage") ? method.stage : method.transport) = "auto";
+    return;
+  }
+  throw Error(Errc::enotsupport, both, "choose stage=direct, or transport=posix");
 }
 
 process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
   process_group::WriteOptions options = group_write_options(method);
-  const bool says = options.one_file || method.origin.contains("subfiling");
+  // MPI-IO is for ranks that write one file.
+  const bool says = options.one_file || method.origin.contains("subfiling") || by_mpi_io(method);
   if (method.layout == "auto" && !says)
     options.ranks_per_file = process_group::WriteOptions::by_size;
   options.group = group.name;
@@ -56,8 +85,13 @@ class ProcessGroups final : public GroupWriter, LeftOpen {
     file_ = append ? StepWriter::append(comm_, path_, options, report_)
                    : StepWriter::create(comm_, path_, options, report_);
     for (const GroupAttribute& attribute : group_.attributes)
-      file_->add_attribute(bp_attribute(attribute));
+      file_->add_attribute(to_bp_attribute(attribute));
     if (!options.drop_all) write_index_in_windows(*file_, comm_, method_, report_);
+    if (by_mpi_io(method_))
+      file_->write_groups_by([this](std::shared_ptr<ByteFile> data) {
+        return make_transport(file_->data_ranks(), std::move(data), transport_options(method_),
+                              report_);
+      });
     if (method_.stage != "burst" || options.drop_all) return;
     staging_ = std::make_unique<GroupStaging>(comm_, path_, method_, report_);
     file_->use_log(staging_->take_log());
@@ -94,6 +128,9 @@ class ProcessGroups final : public GroupWriter, LeftOpen {
         [&] {
           std::vector reasons{std::to_string(file_->steps()) + " steps are in the file"};
           if (const auto told = meetings_told(); !told.empty()) reasons.push_back(told);
+          if (by_mpi_io(method_))
+            reasons.push_back(method_.transport +
+                              ": MPI-IO writes the groups that steps end with, as asked for");
           return reasons;
         },
         failed);
@@ -156,7 +193,7 @@ class Nothing final : public GroupWriter {
 }  // namespace
 
 process_group::WriteOptions group_write_options(const Method& method) {
-  check_stage(method);
+  check_version(method);
   process_group::WriteOptions options;
   if (method.subfiling == Subfiling::node) options.ranks_per_file = options.ranks_of_node;
   if (method.subfiling == Subfiling::ranks) options.ranks_per_file = method.subfile_ranks;
@@ -165,6 +202,7 @@ process_group::WriteOptions group_write_options(const Method& method) {
   options.step_memory = method.buffer_limit;
   options.ranks_per_node = method.ranks_per_node;
   options.drop_all = method.transport == "null";
+  options.follow = method_value(method, "follow") == "enable";
   options.one_file = method_value(method, "bp_version") == "3";
   constexpr Count beyond = Count{1} << 40;  // too large for the writer, which refuses it
   if (method.striping_unit > 0)
@@ -188,6 +226,7 @@ std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::s
   agree_on_error(comm, attempt_to([&] {
                    Method kept = method;
                    keep_honoured(kept, FrontEnd::groups);
+                   settle_transport(kept);
                    made = std::make_unique<ProcessGroups>(comm, path, group, kept);
                  }));
   made->start(append);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -11,26 +13,37 @@
 #include "comm/agree.h"
 #include "groups/format/bp_write.h"
 #include "groups/records/group_types.h"
-#include "method/front_end.h"
-#include "method/method_keys.h"
 
 namespace forebay {
 namespace {
 
-/// Returns whether no layout was named. Then the path's ending decides the format, and the first
-/// step the rest.
-bool chooses(const Method& method) {
-  return !method.origin.contains("layout") || method.layout == "auto";
+/// Returns a writer of one file. `group` must outlive it.
+std::unique_ptr<GroupWriter> write_to(const Comm& comm, const GroupDefinition& group,
+                                      const GroupTarget& target, GroupFormat format, bool append) {
+  if (format == GroupFormat::nothing) return write_nothing();
+  const auto make = format == GroupFormat::bp ? write_process_groups : write_records;
+  return make(comm, target.path, group, target.method, append);
 }
 
-/// Decides by the path's ending. Endings of formats in which groups are not written are refused:
-/// otherwise a BP directory with such a name would be noticed late.
-bool is_bp_by_ending(const std::string& path) {
-  for (const char* const other : {".h5", ".hdf5", ".nc4", ".zarr"})
-    if (path.ends_with(other))
-      throw Error(Errc::enotsupport, path + ": groups are not written in the format of that name",
-                  "call it .bp, or .nc, or choose a layout");
-  return !path.ends_with(".nc");
+/// Errc::einval: two files have the same name.
+void check_names(const GroupDefinition& group, const std::vector<GroupTarget>& targets) {
+  std::set<std::string> names;
+  for (const GroupTarget& target : targets)
+    if (!names.insert(std::filesystem::path(target.path).lexically_normal().string()).second)
+      throw Error(Errc::einval,
+                  "two methods of group " + group.name + " would write " + target.path,
+                  "choose formats with different endings, or give one of them a base_path");
+}
+
+/// Steps have the same numbers in all files.
+void check_steps(const std::vector<NamedWriter>& files) {
+  const NamedWriter& first = files.front();
+  for (const NamedWriter& file : files)
+    if (file.writer->steps() != first.writer->steps())
+      throw Error(Errc::ebad_file,
+                  file.path + " has " + std::to_string(file.writer->steps()) + " steps, and " +
+                      first.path + " " + std::to_string(first.writer->steps()),
+                  "make one of them again from the other (forebay convert), or write new files");
 }
 
 /// Returns the histogram of one block. NaN is not counted; infinities lie below and above.
@@ -55,37 +68,37 @@ std::vector<std::int64_t> counts_of(const GroupVariable& v, std::span<const std:
 
 }  // namespace
 
-std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, const std::string& path,
-                                             const GroupDefinition& group, const Method& chosen,
-                                             bool append) {
+std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, std::vector<GroupTarget> targets,
+                                             const GroupDefinition& group, bool append) {
   std::unique_ptr<GroupFile> file;
-  Method method;
-  bool is_bp = false;
+  std::vector<GroupFormat> formats;
+  std::vector<NamedWriter> made;
   // All this is checked before an existing file is replaced.
   const auto check = [&] {
     check_group(group);
-    method = chosen;
-    const KeySpec& layout = *find_key_spec("layout");
-    if (!honours(FrontEnd::groups, layout, method.layout) &&
-        !honours(FrontEnd::group_records, layout, method.layout))
-      keep_honoured(method, is_bp_by_ending(path) ? FrontEnd::groups : FrontEnd::group_records);
-    if (chooses(method)) method.layout = "auto";
-    is_bp = method.layout == "auto" ? is_bp_by_ending(path) : method.layout == "process-group";
+    for (GroupTarget& target : targets)
+      formats.push_back(settle_format(target.method, target.path));
+    check_names(group, targets);
     for (const GroupAttribute& attribute : group.attributes)
-      if (is_bp) bp::check(bp_attribute(attribute));
+      if (std::ranges::count(formats, GroupFormat::bp) > 0) bp::check(to_bp_attribute(attribute));
     file.reset(new GroupFile(comm, group));
     file->written_.resize(group.variables.size());
+    file->is_several_ = targets.size() > 1;
+    made.reserve(targets.size());
   };
-  together(comm, [&] {
+  const auto failed = attempt_and_go_on(comm, [&] {
     agree_on_error(comm, attempt_to(check));
-    if (is_bp)
-      file->writer_ = write_process_groups(file->comm_, path, file->group_, method, append);
-    else if (method.layout == "null")
-      file->writer_ = write_nothing();
-    else
-      file->writer_ = write_records(file->comm_, path, file->group_, method, append);
+    for (std::size_t i = 0; i < targets.size(); ++i)
+      made.push_back(
+          {targets[i].path, write_to(file->comm_, file->group_, targets[i], formats[i], append)});
+    if (append) check_steps(made);
+    file->writer_ = file->is_several_ ? write_to_all(file->group_, std::move(made))
+                                      : std::move(made.front().writer);
   });
-  return file;
+  if (!failed) return file;
+  for (const NamedWriter& one : made)
+    if (one.writer) attempt_to([&] { one.writer->close(); });
+  throw *failed;
 }
 
 const GroupVariable& GroupFile::variable(const std::string& name) const {
@@ -240,8 +253,10 @@ void GroupFile::write(const std::string& name, const void* data, bool lent) {
     throw Error(Errc::einval, "variable " + name + " was written in this step already",
                 "end the step, or write further boxes of an array with forebay_write_box");
   if (!is_left_out(v)) {
-    add(v, shape_of(v), data, lent);
-    written_[number_of(v)] = true;
+    const auto failed = attempt_to([&] { add(v, shape_of(v), data, lent); });
+    // If one file of several refused it, the others have it.
+    written_[number_of(v)] = !failed || is_several_;
+    if (failed) throw *failed;
   }
   if (data) remember(v, data);  // others may need the value, even if it is not written again
 }

@@ -9,6 +9,7 @@
 
 #include "comm/comm.h"
 #include "groups/format/bp.h"
+#include "groups/records/group_targets.h"
 #include "groups/records/group_writer.h"
 #include "method/groups.h"
 #include "method/method.h"
@@ -22,13 +23,20 @@ struct GroupBox {
 
 class GroupFile {
  public:
-  /// Collective, with equal arguments. Replaces an existing file, or, with `append`, continues
-  /// after its last step. `method` is as choose_method() returns it for the group.
-  /// Errc::enotsupport: the method cannot write groups. Errc::einval: the definitions make no
-  /// sense. Other errors are those of group_writer.h.
+  /// Collective, with equal arguments. Replaces existing files, or, with `append`, continues after
+  /// their last step. Methods are as choose_method() returns them for the group, paths absolute.
+  /// Errc::enotsupport: a method cannot write groups. Errc::einval: the definitions make no sense,
+  /// or two files have the same name. Errc::ebad_file: files to append to have different numbers of
+  /// steps. Other errors are those of group_writer.h. If there are several files, one that was made
+  /// before another failed stays, without a step.
+  static std::unique_ptr<GroupFile> create(const Comm& comm, std::vector<GroupTarget> targets,
+                                           const GroupDefinition& group, bool append);
+  /// The same with one file.
   static std::unique_ptr<GroupFile> create(const Comm& comm, const std::string& path,
                                            const GroupDefinition& group, const Method& method,
-                                           bool append);
+                                           bool append) {
+    return create(comm, {{path, method}}, group, append);
+  }
 
   /// Local. Returns the declaration. Errc::enotvar: there is none.
   const GroupVariable& variable(const std::string& name) const;
@@ -42,13 +50,14 @@ class GroupFile {
   /// variables that are written once are left out. If this throws, it has written nothing.
   /// Errc::enotvar: no such variable. Errc::einval: the variable was written in this step, a scalar
   /// for its dimensions was not, or the pointer is null. Errc::eedge: the block lies outside its
-  /// array. StepWriter's errors may occur, too.
+  /// array. StepWriter's errors may occur, too. What one file of several refuses, the others have.
   void write(const std::string& name, const void* data, bool lent);
   /// Local. Writes an array's block at `box`, any number of times a step. `box` has all three lists
   /// for variables in <global>, and only `count` for others.
   void write_box(const std::string& name, const GroupBox& box, const void* data, bool lent);
 
-  /// Collective, like GroupWriter::end_step(). If a histogram does not fit, this throws on the rank
+  /// Collective, like GroupWriter::end_step(). What fails for one file of several does not keep the
+  /// step from the others. If a histogram does not fit, this throws on the rank
   /// that has it, and the step is written without it.
   void end_step();
   void sync() { writer_->sync(); }
@@ -74,6 +83,7 @@ class GroupFile {
   Comm comm_;
   GroupDefinition group_;
   std::unique_ptr<GroupWriter> writer_;
+  bool is_several_ = false;                            // it writes several files
   std::map<std::string, Count, std::less<>> scalars_;  // of the current step
   std::vector<bool> written_;  // by write() in the current step; for each variable
   std::size_t next_ = 0;       // after the variable that came last

@@ -60,6 +60,14 @@ std::int64_t checked(std::int64_t step) {
 GroupReader::GroupReader(const Comm& comm, const std::string& path, const Method& method)
     : file_(open_stored(comm, path, method)) {}
 
+process_group::StepStatus GroupReader::begin_step(double seconds, std::int64_t& step) {
+  using process_group::StepStatus;
+  if (next_ >= steps())
+    if (const StepStatus found = file_->find_steps(seconds); found != StepStatus::ok) return found;
+  step = next_++;
+  return StepStatus::ok;
+}
+
 const std::string& GroupReader::name(int number) const {
   if (number < 0 || number >= variables())
     throw Error(Errc::enotvar,

@@ -23,6 +23,9 @@ class GroupReader {
 
   std::int64_t steps() const { return file_->steps(); }
   int variables() const { return file_->variables(); }
+  /// Collective, on the ranks of the opening. Sets `step` to the next step, from 0 on, and returns
+  /// `ok`. Behind the last one it waits for another, as BpReader::find_steps().
+  process_group::StepStatus begin_step(double seconds, std::int64_t& step);
   /// Errc::enotvar: there are not so many variables.
   const std::string& name(int number) const;
 
@@ -82,6 +85,7 @@ class GroupReader {
   std::size_t with_block(const std::string& name, std::int64_t step, std::int64_t number) const;
 
   std::unique_ptr<StoredGroup> file_;
+  std::int64_t next_ = 0;  // for begin_step()
 };
 
 }  // namespace forebay

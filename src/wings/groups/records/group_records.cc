@@ -104,7 +104,10 @@ class Records final : public GroupWriter {
   void end_step() override {
     const auto failed = attempt_together(comm_, [&] {
       write_step();
-      if (is_split()) end_file();
+      if (is_split())
+        end_file();
+      else if (method_.stage == "direct")
+        file_->flush();  // some containers show it only then
     });
     pending_.clear();
     said_.clear();

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -125,24 +126,62 @@ void check_records(Dataset& file, int ranks) {
   EXPECT_EQ(std::string(by.data(), by.size()), "a test");
 }
 
-TEST_F(GroupRecords, every_method_has_the_values) {
-  const std::string small = ";buffer_limit=4k;window_size=4k";
+class EveryMethodOfRecords : public GroupRecords {
+ protected:
+  void check(const std::vector<std::string>& methods, const std::string& file_name,
+             const std::vector<int>& all_ranks) const;
+};
+
+constexpr const char* small = ";buffer_limit=4k;window_size=4k";
+
+TEST_F(EveryMethodOfRecords, has_the_values) {
   const std::vector<std::string> methods = {
-      "layout=canonical" + small,
-      "layout=chunked;codec=shuffle,zstd:3;chunk_bytes=64" + small,
-      "layout=decomposed" + small,
-      "layout=canonical;container=directory" + small,
-      "layout=canonical;stage=async;async_memory=4k" + small,
-      "layout=chunked;codec=deflate:1;stage=async;chunk_bytes=64" + small,
-      "layout=canonical;stage=burst;nc_burst_buf_dirname=" + folder_.string() + small,
-      "layout=canonical;stage=memory" + small,
+      std::string("layout=canonical") + small,
+      std::string("layout=chunked;codec=shuffle,zstd:3;chunk_bytes=64") + small,
+      std::string("layout=decomposed") + small,
+      std::string("layout=canonical;container=directory") + small,
+      std::string("layout=canonical;stage=async;async_memory=4k") + small,
+      std::string("layout=chunked;codec=deflate:1;stage=async;chunk_bytes=64") + small,
+      std::string("layout=canonical;stage=burst;nc_burst_buf_dirname=") + folder_.string() + small,
+      std::string("layout=canonical;stage=memory") + small,
   };
-  for (const int ranks : {1, 2, 3, 4, 7}) {
+  check(methods, "run.nc", {1, 2, 3, 4, 7});
+}
+
+// The step is there for who opens the file once it has ended.
+TEST_F(EveryMethodOfRecords, has_the_values_in_netcdf4_files) {
+  const std::string name = path("shown.h5");
+  GroupDefinition group = define_group("g", "C");
+  define_variable(group, {.name = "n", .type = "int64"});
+  std::unique_ptr<GroupFile> file;
+  const auto failed = attempt_to([&] { file = GroupFile::create(Comm(), name, group, {}, false); });
+  if (failed && failed->code() == Errc::enotbuilt) GTEST_SKIP() << failed->what();
+  ASSERT_FALSE(failed) << failed->what();
+  for (std::int64_t n = 0; n < 5; ++n) {
+    file->write("n", &n, false);
+    file->end_step();
+    const auto shown = Dataset::open(Comm(), name, false, {});
+    EXPECT_EQ(shown->schema().numrecs, n + 1);
+    EXPECT_EQ(values_of<std::int64_t>(*shown, "n").back(), n);
+    shown->close();
+  }
+  file->close();
+  check({std::string("buffer_limit=4k"), std::string("layout=canonical") + small,
+         std::string("layout=chunked;codec=shuffle,deflate:1;chunk_bytes=64") + small,
+         std::string("container=netcdf4;stage=async;async_memory=4k") + small,
+         std::string("stage=memory") + small},
+        "run.h5", {1, 4});
+}
+
+void EveryMethodOfRecords::check(const std::vector<std::string>& methods,
+                                 const std::string& file_name,
+                                 const std::vector<int>& all_ranks) const {
+  for (const int ranks : all_ranks) {
     for (const bool fortran : {false, true}) {
       for (const std::string& hints : methods) {
         if (!is_built(hints)) continue;
         SCOPED_TRACE(std::to_string(ranks) + " ranks, " + (fortran ? "Fortran " : "C ") + hints);
-        const std::string name = path("run.nc");
+        const std::string name = path(file_name);
         run_as_threads(ranks, [&](const Comm& comm) {
           const GroupDefinition group = everything(fortran);
           // The file is closed in the middle and appended to.

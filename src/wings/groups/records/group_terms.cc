@@ -45,6 +45,15 @@ Type element_of(bp::Type type) {
   return type == bp::Type::complex128 ? Type::float64 : to_engine(type);
 }
 
+std::array<std::byte, 16> fill_of(bp::Type type) {
+  std::array<std::byte, 16> fill{};
+  if (const Type element = element_of(type); element != Type::none) {
+    default_fill(element, fill.data());
+    std::copy_n(fill.begin(), size_of(element), fill.begin() + size_of(element));
+  }
+  return fill;
+}
+
 Attribute number_attribute(std::string name, const std::vector<std::int64_t>& numbers) {
   Attribute made{std::move(name), Type::int64, std::ssize(numbers), {}};
   made.value.resize(numbers.size() * sizeof(std::int64_t));

@@ -2,6 +2,7 @@
 // file as netCDF use the same ones (docs/groups.md).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -40,6 +41,9 @@ std::string text_dimension(Count length);
 /// Returns the netCDF type of one element; for complex numbers, of one part. none: strings and long
 /// double.
 Type element_of(bp::Type type);
+/// Returns netCDF's fill value in the first bytes, twice for complex numbers; zeros for types
+/// without one.
+std::array<std::byte, 16> fill_of(bp::Type type);
 
 Attribute number_attribute(std::string name, const std::vector<std::int64_t>& numbers);
 /// Returns the attribute under another name; nullopt: netCDF has no such attribute.

@@ -32,7 +32,7 @@ GroupType group_type(bp::Type type) {
   throw Error(Errc::enotsupport, "long double has no type here", "read it with adios2");
 }
 
-bp::Attribute bp_attribute(const GroupAttribute& from) {
+bp::Attribute to_bp_attribute(const GroupAttribute& from) {
   bp::Attribute to{from.name, bp_type(from.type), {}, {}};
   if (from.type == GroupType::string) {
     to.texts.push_back(from.value);

@@ -13,7 +13,7 @@ bp::Type bp_type(GroupType type);
 /// Errc::enotsupport: long double, which groups do not have.
 GroupType group_type(bp::Type type);
 /// The text of numbers was checked when the attribute was defined.
-bp::Attribute bp_attribute(const GroupAttribute& from);
+bp::Attribute to_bp_attribute(const GroupAttribute& from);
 
 /// Calls f(T{}) with the C++ type of an integer type; does nothing for other types.
 template <typename F>

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "comm/comm.h"
 #include "groups/format/bp.h"
@@ -65,6 +66,14 @@ std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::s
 std::unique_ptr<GroupWriter> write_records(const Comm& comm, const std::string& path,
                                            const GroupDefinition& group, const Method& method,
                                            bool append);
+/// Local. Returns a writer to all of these files; at least one. Each call goes to every file, also
+/// if one fails, and throws the first error, with the file's path. `group` must outlive it.
+struct NamedWriter {
+  std::string path;
+  std::unique_ptr<GroupWriter> writer;
+};
+std::unique_ptr<GroupWriter> write_to_all(const GroupDefinition& group,
+                                          std::vector<NamedWriter> files);
 /// Returns a writer that only counts steps: it measures a program without I/O (Lofstead et al.
 /// 2009, §III.C).
 std::unique_ptr<GroupWriter> write_nothing();

@@ -35,7 +35,7 @@ void add_attribute(RecordTargets& to, const GroupDefinition& group,
                    const GroupAttribute& attribute) {
   const auto [owner, rest] = terms::owner_of(
       attribute.name, [&](const std::string& name) { return group.find(name) != nullptr; });
-  auto made = terms::attribute(checked_name(terms::name_of(rest)), bp_attribute(attribute));
+  auto made = terms::attribute(checked_name(terms::name_of(rest)), to_bp_attribute(attribute));
   if (!made)
     throw Error(Errc::enotsupport, "attribute " + attribute.name + " has no type of netCDF",
                 "give it a real type, or choose layout=process-group");

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/shortage.h"
 #include "comm/agree.h"
 #include "groups/format/bp_read.h"
 #include "groups/format/bp_write.h"
@@ -24,6 +25,7 @@
 #include "groups/process_group/step_log.h"
 #include "stage/session_recovery.h"
 #include "storage/file.h"
+#include "storage/open_files.h"
 
 namespace forebay {
 
@@ -66,7 +68,7 @@ class StepRecovery final : public SessionRecovery {
   void write_steps(const std::string& directory, const LoggedRecords& records);
   static void show_steps(const std::string& directory, const LoggedRecords& records);
 
-  std::optional<Error> no_memory_;  // for what this rank verifies
+  std::optional<Error> shortage_;  // for what this rank verifies
 };
 
 void StepRecovery::replay(const std::string& directory) {
@@ -82,7 +84,7 @@ void StepRecovery::replay(const std::string& directory) {
   if (comm_.is_root()) error = attempt_to([&] { check_records(directory, records); });
   agree_on_words(comm_, error);
   const std::int64_t first_bad = comm_.all_reduce(verify_steps(records), Reduce::min);
-  agree_on_words(comm_, no_memory_);  // that is no damage, after which logs may be removed
+  agree_on_words(comm_, shortage_);  // that is no damage, after which logs may be removed
   gather_damage(std::move(before));
   result_.verify_seconds = seconds_since(start);
   refuse_damage();
@@ -215,8 +217,8 @@ std::int64_t StepRecovery::verify_steps(const LoggedRecords& records) {
         });
       });
     });
-    if (failed && failed->code() == Errc::enomem) {
-      no_memory_ = failed;
+    if (failed && is_shortage(*failed)) {
+      shortage_ = failed;
     } else if (failed) {
       damaged(log, failed->what());
       first_bad = 0;
@@ -233,6 +235,16 @@ void StepRecovery::write_steps(const std::string& directory, const LoggedRecords
   const auto keys = keys_of(records);
   Report report;
   std::map<std::int32_t, std::unique_ptr<File>> files;
+  // Syncs and closes all of them. Returns whether there were any.
+  const auto finish = [&] {
+    const bool any = !files.empty();
+    for (auto& [number, file] : files) {
+      file->sync();
+      file->close();
+    }
+    files.clear();
+    return any;
+  };
   std::vector<std::byte> bytes;
   Count replayed = 0;
   for (const Mine& log : mine_) {
@@ -244,23 +256,22 @@ void StepRecovery::write_steps(const std::string& directory, const LoggedRecords
           return;
         bytes.resize(static_cast<std::size_t>(data.bytes));
         reader.read(data, bytes);
-        auto& file = files[piece->file];
-        if (!file) {
-          file = std::make_unique<File>(directory + "/" + piece->file_name(), true, comm_.rank(),
-                                        report);
-          file->ensure_open();  // exists: whoever logged a step had opened it
+        if (!files.contains(piece->file)) {
+          auto file = std::make_unique<File>(directory + "/" + piece->file_name(), true,
+                                             comm_.rank(), report);
+          if (files.size() >= most_open_files()) finish();
+          // The file exists: whoever logged a step had opened it.
+          with_descriptor([&] { file->ensure_open(); }, finish);
+          files[piece->file] = std::move(file);
         }
-        file->write_at(piece->at, std::span<const std::byte>(bytes));
+        files[piece->file]->write_at(piece->at, std::span<const std::byte>(bytes));
         ++result_.replayed_writes;
         result_.replayed_bytes += data.bytes;
         tell("replaying", replayed += data.bytes, my_bytes_);
       });
     });
   }
-  for (auto& [number, file] : files) {
-    file->sync();
-    file->close();
-  }
+  finish();
 }
 
 /// On rank 0. Checks first that all parts of the records exist: a machine that went down may have

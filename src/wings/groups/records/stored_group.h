@@ -14,6 +14,7 @@
 #include "base/types.h"
 #include "comm/comm.h"
 #include "groups/format/bp.h"
+#include "groups/process_group/step_status.h"
 #include "method/method.h"
 
 namespace forebay {
@@ -66,6 +67,11 @@ class StoredGroup {
                           std::byte* out) = 0;
   /// Collective. Carries out the queued reads, or drops them with an error on all ranks.
   virtual void perform_reads() = 0;
+  /// Collective. Waits for further steps, as BpReader::find_steps(). Files other than BP4
+  /// directories have the steps of their opening.
+  virtual process_group::StepStatus find_steps(double /*seconds*/) {
+    return process_group::StepStatus::end;
+  }
   /// Collective.
   virtual void close() = 0;
   virtual const Report& report() const = 0;

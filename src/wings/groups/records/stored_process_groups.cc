@@ -140,6 +140,9 @@ class StoredProcessGroups final : public StoredGroup {
     report_[Counter::bytes_asked_read] += box.elements() * element_size(v);
   }
   void perform_reads() override { pending_.perform(comm_, *transport_); }
+  process_group::StepStatus find_steps(double seconds) override {
+    return file_.find_steps(comm_, seconds);
+  }
   void close() override {
     transport_->close();
     end_with_report(comm_, path(), report_, method_, opened_,

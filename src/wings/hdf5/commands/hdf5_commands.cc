@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text_table.h"
 #include "base/words.h"
+#include "hdf5/files/hdf5_check.h"
 #include "hdf5/files/hdf5_source.h"
 #include "hdf5/files/log_report.h"
 #include "method/method_values.h"
@@ -19,7 +20,7 @@ namespace {
 // checksums of a log are verified too.
 struct Hdf5Check {
   CheckStatus status = CheckStatus::good;
-  Count datasets = 0, bytes = 0;
+  Hdf5Checked looked_at;
   std::vector<std::string> faults;
   std::optional<Hdf5LogCheck> log;
 };
@@ -35,7 +36,7 @@ Hdf5Check check_hdf5_file(const std::string& path, bool values) {
     if (check.log) check.faults = check.log->faults;
     // If the log is damaged, reading values would only repeat it.
     const bool read = values && check.faults.empty();
-    const auto found = check_hdf5(path, read, check.datasets, check.bytes);
+    const auto found = check_hdf5(path, read, check.looked_at);
     check.faults.insert(check.faults.end(), found.begin(), found.end());
     if (!check.faults.empty()) check.status = CheckStatus::damaged;
   } catch (const Error& error) {
@@ -56,16 +57,22 @@ std::string hdf5_check_text(const std::string& path, const Hdf5Check& check, boo
                         counted(log.sections, "section"), counted(log.patterns, "selection"),
                         counted(log.lists, "list") + " of the index");
   }
-  return text + fmt::format("  HDF5: opened {}, {}\n", counted(check.datasets, "dataset"),
-                            values ? "read " + friendly_size(check.bytes) + " of values"
-                                   : "values not read (--decode reads them)");
+  const Hdf5Checked& its = check.looked_at;
+  std::string read = "values not read (--decode reads them)";
+  if (values) read = "read " + friendly_size(its.bytes) + " of values";
+  if (its.with_checksums > 0)
+    read += ", " + (its.with_checksums == its.bytes ? "all" : friendly_size(its.with_checksums)) +
+            " with checksums (fletcher32)";
+  return text + fmt::format("  HDF5: opened {}, {}\n", counted(its.datasets, "dataset"), read);
 }
 
 Json hdf5_check_json(const std::string& path, const Hdf5Check& check, bool values) {
   Json json = {{"path", path}, {"status", name_of(check.status)}, {"format", "HDF5"}};
   json["damages"] = check.faults;
-  json["datasets"] = check.datasets;
-  json["verified"] = {{"bytes", check.bytes}, {"decoded", values}};
+  json["datasets"] = check.looked_at.datasets;
+  json["verified"] = {{"bytes", check.looked_at.bytes},
+                      {"bytes_with_checksums", check.looked_at.with_checksums},
+                      {"decoded", values}};
   if (check.log) {
     const LogCheck& log = check.log->check;
     json["verified"]["log"] = {{"bytes", log.bytes},
@@ -140,11 +147,12 @@ void add_log_text(const Source& source, std::string& text) {
 
 }  // namespace
 
+// Other files become netCDF-4 files, which a container writes.
 extern const CommandsEntry hdf5_commands{&hdf5_format,      FrontEnd::convert_hdf5,
                                          check_hdf5_format, add_log_json,
                                          add_log_text,      nullptr,
                                          nullptr,           nullptr,
-                                         nullptr,           create_hdf5,
+                                         nullptr,           nullptr,
                                          copy_hdf5_file};
 
 }  // namespace forebay::tools

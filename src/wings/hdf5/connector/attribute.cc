@@ -29,7 +29,7 @@ herr_t get_in_log_file(Object& object, H5VL_attr_get_args_t args, hid_t dxpl) {
 }
 
 herr_t get(void* obj, H5VL_attr_get_args_t* args, hid_t dxpl, void** req) noexcept {
-  if (object_of(obj).hooks() &&
+  if (object_of(obj).log() &&
       (args->op_type == H5VL_ATTR_GET_INFO || args->op_type == H5VL_ATTR_GET_NAME)) {
     return guarded<herr_t>(-1, [&] { return get_in_log_file(object_of(obj), *args, dxpl); });
   }
@@ -66,7 +66,7 @@ herr_t specific_in_log_file(Object& at, const H5VL_loc_params_t& location,
 
 herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_attr_specific_args_t* args,
                 hid_t dxpl, void** req) noexcept {
-  if (!object_of(obj).hooks()) return forward_at<H5VLattr_specific>(obj, location, args, dxpl, req);
+  if (!object_of(obj).log()) return forward_at<H5VLattr_specific>(obj, location, args, dxpl, req);
   return guarded<herr_t>(-1, [&] {
     const VisibleLocation visible(object_of(obj), *location, dxpl);
     return specific_in_log_file(object_of(obj), *visible, *args, dxpl);

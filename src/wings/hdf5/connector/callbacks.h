@@ -87,7 +87,7 @@ herr_t iterate_old_or_forward(void* obj, H5VL_optional_args_t* args, hid_t dxpl,
                               void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     const Object& at = object_of(obj);
-    const auto done = at.hooks() ? iterate_old(at, *args, dxpl) : std::nullopt;
+    const auto done = at.log() ? iterate_old(at, *args, dxpl) : std::nullopt;
     return done ? *done : forward<below>(obj, args, dxpl, req);
   });
 }

@@ -3,10 +3,9 @@
 #include "comm/agree.h"
 #include "hdf5/connector/callbacks.h"
 #include "hdf5/connector/info.h"
+#include "hdf5/connector/list_properties.h"
 #include "hdf5/connector/mpio.h"
-#include "hdf5/log/masked_signature.h"
 #include "hdf5/log/undo_file.h"
-#include "hdf5/shared/driver_table.h"
 #include "hdf5/shared/id.h"
 #include "method/method.h"
 
@@ -42,19 +41,9 @@ void check_hints(const std::string& hints) {
 }
 
 // A job that was killed within a flush left a file between two states: restores the earlier one.
-// Returns the place of a masked signature in the present file; -1: there is none.
-Offset put_back_flushed(const OpenedFile& opened) {
-  if (!opened.comm.is_root()) return -1;
-  if (H5Pget_driver(opened.fapl) != H5FD_STDIO)
+void put_back_flushed(const OpenedFile& opened) {
+  if (opened.comm.is_root() && H5Pget_driver(opened.fapl) != H5FD_STDIO)
     put_back(opened.name, (opened.flags & H5F_ACC_RDWR) != 0);
-  return logged::find_masked_signature(opened.name).value_or(-1);
-}
-
-// Returns a list with the same driver for this process alone.
-Hdf5Id alone(hid_t fapl, bool mpi_io) {
-  Hdf5Id list = owned_list(H5Pcopy(mpi_io ? H5P_FILE_ACCESS_DEFAULT : fapl));
-  if (mpi_io) use_mpio_alone(list);
-  return list;
 }
 
 // Files are opened and created without a request, because the log layer must look into them.
@@ -65,7 +54,7 @@ void* open_below(const char* name, OpenedFile opened, Call&& call) {
   const Comm comm = opened.comm;
   const Fapl fapl(opened.fapl);
   std::optional<ListInfo> info;
-  std::int64_t masked = 0;  // place + 1
+  std::int64_t buffers[2] = {};  // the largest, and the least with a minus sign
   // The connector below may open files collectively, so all ranks call it, or none.
   const auto prepare = [&] {
     opened.name = name;
@@ -75,21 +64,26 @@ void* open_below(const char* name, OpenedFile opened, Call&& call) {
     info.emplace(opened.fapl);
     info->put_under_into(fapl);
     opened.hints = info->hints();
+    opened.buffer = buffer_of(opened.fapl);
+    buffers[0] = opened.buffer.value_or(0), buffers[1] = -buffers[0];
     if (mpi) opened.mpi_hints = mpi->hints();
     if (opened.created) check_hints(opened.hints);
     if (opened.created && is_native(info->under().id))
       opened.method = naming(opened.name, [&] { return method_for_new(opened); });
-    if (!opened.created && is_native(info->under().id)) masked = put_back_flushed(opened) + 1;
+    // A chunk that HDF5 keeps on one rank is encoded anew there where an object is copied, to
+    // another size than the one that other ranks copy.
+    if (opened.method && opened.method->layout == "chunked")
+      checked(H5Pset_cache(fapl.id(), 0, 521, 0, 1.0), "choosing a cache");
+    if (!opened.created && is_native(info->under().id)) put_back_flushed(opened);
   };
-  together(comm, prepare, std::span(&masked, 1), Reduce::max);
-  std::optional<UnmaskedReading> unmasked;
-  if (masked > 0) {
-    opened.masked = masked - 1;
-    together(comm, [&] { unmasked.emplace(alone(fapl.id(), mpi.has_value()), *opened.masked); });
-  }
+  together(comm, prepare, buffers, Reduce::max);
+  if (buffers[0] != -buffers[1])
+    throw Error(Errc::einval,
+                std::string(set_buffer) + ": ranks give different sizes, between " +
+                    std::to_string(-buffers[1]) + " (0: none) and " + std::to_string(buffers[0]),
+                "give the same on all ranks that open the file");
   void* under = call(fapl.id());
   const auto elsewhere = attempt_to([&] { comm.meet(under ? Errc::ok : Errc::ehdferr); });
-  unmasked.reset();
   if (!under) return nullptr;
   OwnedUnder owned(under, info->under().id, H5I_FILE);
   if (elsewhere) throw *elsewhere;
@@ -121,15 +115,11 @@ void* open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void**) noe
 herr_t specific_by_name(H5VL_file_specific_args_t args, hid_t dxpl) {
   const bool removes = args.op_type == H5VL_FILE_DELETE;
   hid_t& fapl = removes ? args.args.del.fapl_id : args.args.is_accessible.fapl_id;
-  const char* const name = removes ? args.args.del.filename : args.args.is_accessible.filename;
   const ListInfo info(fapl);
   const hid_t below = info.under().id;
   const Fapl under_fapl(fapl);
   info.put_under_into(under_fapl);
   fapl = under_fapl.id();
-  std::optional<UnmaskedReading> unmasked;
-  if (const auto place = logged::find_masked_signature(name); place && is_native(below))
-    unmasked.emplace(alone(fapl, MpiAccess::of(fapl).has_value()), *place);
   return H5VLfile_specific(nullptr, below, &args, dxpl, nullptr);
 }
 
@@ -167,7 +157,11 @@ herr_t optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) n
     FileHooks* const hooks = object_of(obj).hooks();
     if (hooks && args->op_type == H5VL_NATIVE_FILE_START_SWMR_WRITE)
       hooks->refuse_swmr(object_of(obj).below());
-    return forward<H5VLfile_optional>(obj, args, dxpl, req);
+    const herr_t done = forward<H5VLfile_optional>(obj, args, dxpl, req);
+    if (hooks && done >= 0 && args->op_type == H5VL_NATIVE_FILE_SET_MPI_ATOMICITY)
+      hooks->set_atomic(
+          static_cast<const H5VL_native_file_optional_args_t*>(args->args)->set_mpi_atomicity.flag);
+    return done;
   });
 }
 

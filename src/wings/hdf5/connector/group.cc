@@ -17,7 +17,7 @@ herr_t get_info_in_log_file(Object& at, H5VL_group_get_args_t args, hid_t dxpl) 
 }
 
 herr_t get(void* obj, H5VL_group_get_args_t* args, hid_t dxpl, void** req) noexcept {
-  if (object_of(obj).hooks() && args->op_type == H5VL_GROUP_GET_INFO) {
+  if (object_of(obj).log() && args->op_type == H5VL_GROUP_GET_INFO) {
     return guarded<herr_t>(-1, [&] { return get_info_in_log_file(object_of(obj), *args, dxpl); });
   }
   return forward<H5VLgroup_get>(obj, args, dxpl, req);

@@ -29,7 +29,7 @@ bool names_hidden(const char* path) noexcept {
 }
 
 void refuse_reserved(const Object& at, const char* path) {
-  if (!at.hooks() || !names_hidden(path)) return;
+  if (!at.log() || !names_hidden(path)) return;
   throw Error(Errc::ebadname,
               fmt::format("\"{}\" is not free: names that begin with \"{}\" belong to Forebay "
                           "in a log file",
@@ -38,7 +38,7 @@ void refuse_reserved(const Object& at, const char* path) {
 }
 
 void refuse_hidden(const Object& at, const char* path) {
-  if (!at.hooks() || !names_hidden(path)) return;
+  if (!at.log() || !names_hidden(path)) return;
   throw Error(Errc::enotfound, fmt::format("nothing is named \"{}\"", path));
 }
 

@@ -1,7 +1,7 @@
 // The application's view of a log file: which names it may use, and what its indexes mean below.
 //
 // Every callback passes its location through a VisibleLocation, and its names through the checks
-// below. In a file without hooks all this is one test of a pointer.
+// below. In other files all this is one test of a pointer.
 #pragma once
 
 #include <hdf5.h>
@@ -31,7 +31,7 @@ class VisibleLocation {
   VisibleLocation(const Object& at, const H5VL_loc_params_t& asked, hid_t dxpl,
                   IndexOf counted = IndexOf::links)
       : used_(&asked) {
-    if (at.hooks()) resolve(at, dxpl, counted);
+    if (at.log()) resolve(at, dxpl, counted);
   }
   VisibleLocation(const VisibleLocation&) = delete;
   VisibleLocation& operator=(const VisibleLocation&) = delete;
@@ -52,7 +52,7 @@ inline void refuse_reserved_location(const Object& at, const H5VL_loc_params_t& 
 
 /// Returns whether the location names something hidden in a log file. Queries about it answer no.
 inline bool is_hidden(const Object& at, const H5VL_loc_params_t& location) noexcept {
-  return at.hooks() && location.type == H5VL_OBJECT_BY_NAME &&
+  return at.log() && location.type == H5VL_OBJECT_BY_NAME &&
          names_hidden(location.loc_data.loc_by_name.name);
 }
 

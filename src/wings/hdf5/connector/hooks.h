@@ -4,6 +4,9 @@
 // make_file_hooks() decides this once, when the file is created or opened. Its result is kept as
 // long as anything in the file is open, and is asked first:
 //
+// There are two kinds of hooks: those of a log file (logged_hooks.h), and those of an ordinary file
+// whose datasets are written together (chunked_hooks.h).
+//
 //   file      one FileHooks per open file, for any number of handles: opening the same file again
 //             (also H5Freopen) gives the same one if the connector below can tell (H5Fget_fileno)
 //   dataset   FileHooks::create_dataset / open_dataset give a LoggedDataset for each handle of a
@@ -11,8 +14,8 @@
 //
 // A file without hooks (nullptr from make_file_hooks) costs one test of a pointer per call.
 //
-// In a file with hooks the connector itself hides every link of the root group and every attribute
-// whose name begins with `reserved_prefix`. The hooks work below that and see them.
+// In a log file (FileHooks::hides) the connector itself hides every link of the root group and
+// every attribute whose name begins with `reserved_prefix`. The hooks work below that and see them.
 //
 // Rules for hooks:
 //  - They throw forebay::Error, or UnderFailed after a failed call below. The connector puts code,
@@ -59,9 +62,9 @@ struct OpenedFile {
   hid_t fapl = H5I_INVALID_HID;  ///< the application's, with this connector; belongs to the caller
   std::string hints = {};        ///< "hints={...}" of the connector's string, without the braces
   HintMap mpi_hints = {};        ///< from the program's communicator info
-  Comm comm = {};                ///< the ranks that opened it; one process without MPI-IO
-  bool mpi_io = false;           ///< it uses HDF5's MPI-IO driver
-  std::optional<Offset> masked = {};  ///< place of a masked signature; opened files only
+  std::optional<Count> buffer = {};   ///< as the access list says (list_properties.h)
+  Comm comm = {};                     ///< the ranks that opened it; one process without MPI-IO
+  bool mpi_io = false;                ///< it uses HDF5's MPI-IO driver
   std::optional<Method> method = {};  ///< result of method_for_new(); created native files only
 };
 
@@ -139,10 +142,13 @@ enum class Closing {
            ///< (H5F_CLOSE_STRONG): the hooks are destroyed after the close
 };
 
-/// The log layer's part of one open log file.
+/// The log layer's part of one open file.
 class FileHooks {
  public:
   virtual ~FileHooks() = default;
+
+  /// Returns whether the file is a log file, in which reserved names are hidden.
+  virtual bool hides() const { return true; }
 
   /// Creates the dataset below, or leaves it to the connector. Collective as H5Dcreate is.
   virtual CreatedDataset create_dataset(const DatasetCreation& creation) = 0;
@@ -176,12 +182,20 @@ class FileHooks {
   /// H5Fstart_swmr_write. Throws if HDF5 would allow it, because a log cannot.
   virtual void refuse_swmr(const UnderObject& at) { (void)at; }
 
+  /// H5Fset_mpi_atomicity: each write is seen by reads that follow it. Collective. The default does
+  /// nothing.
+  virtual void set_atomic(bool atomic) { (void)atomic; }
+
   /// The file, of which `at` is a handle, is about to be mounted in another file. Its handles lead
   /// there until it is unmounted. Collective as H5Fmount is.
   virtual void before_mount(const UnderObject& at) = 0;
 
-  /// An H5Ocopy from or to this file was done below. A copy between two log files calls only the
-  /// destination's hooks.
+  /// Objects of this file, of which `at` is one, are about to be copied, or removed. Collective as
+  /// H5Ocopy is. The default does nothing.
+  virtual void before_objects_change(const UnderObject& at) { (void)at; }
+
+  /// An H5Ocopy from or to this log file was done below. A copy between two log files calls only
+  /// the destination's hooks.
   virtual void object_copied(const ObjectCopy& copy) = 0;
 };
 

@@ -51,7 +51,9 @@ herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_link_specific
                 hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     Object& at = object_of(obj);
-    if (at.hooks()) {
+    if (at.hooks() && args->op_type == H5VL_LINK_DELETE)
+      at.hooks()->before_objects_change(at.below());
+    if (at.log()) {
       if (args->op_type == H5VL_LINK_EXISTS && is_hidden(at, *location)) {
         *args->args.exists.exists = false;
         return 0;
@@ -72,7 +74,7 @@ herr_t get(void* obj, const H5VL_loc_params_t* location, H5VL_link_get_args_t* a
            void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     const herr_t result = forward_at<H5VLlink_get>(obj, location, args, dxpl, req);
-    if (result >= 0 && object_of(obj).hooks() && args->op_type == H5VL_LINK_GET_INFO)
+    if (result >= 0 && object_of(obj).log() && args->op_type == H5VL_LINK_GET_INFO)
       hide_in_number(object_of(obj), *location, *args->args.get_info.linfo, dxpl);
     return result;
   });

@@ -61,9 +61,7 @@ void LoggedHooks::object_copied(const ObjectCopy& copy) {
   auto* const source = static_cast<LoggedHooks*>(copy.source_hooks);
   if (source == nullptr) return;  // datasets of an ordinary file stay ordinary
   const bool without_attributes = (copy_flags(copy.ocpypl) & H5O_COPY_WITHOUT_ATTR_FLAG) != 0;
-  // Datasets that get values when their file is closed cannot be so in another file, and vice
-  // versa.
-  if (copy.destination_hooks == nullptr || compacts() != source->compacts()) {
+  if (copy.destination_hooks == nullptr) {
     copy_out(*source, copy, without_attributes);
     return;
   }

@@ -92,11 +92,11 @@ void CopyOut::write_values(DatasetState& original, const UnderObject& to) {
   const auto failed = attempt_to([&] { has = has_data(source_.file(), original) ? 1 : 0; });
   agree_on_error(comm_, failed);
   if (comm_.all_reduce(has, Reduce::max) == 0) return;
-  NativeDataset copy = native_dataset(original, to);
-  copy.blanks = false;  // HDF5 fills datasets that it makes
-  write_native(comm_, copy, [&](const Placed& box, std::span<std::byte> values) {
-    return read_present(source_.file(), original, box, values);
-  });
+  // What is not written has the fill value: HDF5 fills datasets that it makes.
+  write_native(comm_, native_dataset(original, to),
+               [&](const Placed& box, std::span<std::byte> values) {
+                 return read_present(source_.file(), original, box, values);
+               });
 }
 
 bool CopyOut::replace(const UnderObject& parent, const UnderLink& link) {

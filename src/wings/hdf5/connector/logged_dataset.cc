@@ -43,54 +43,16 @@ bool filters_available(hid_t dcpl) {
   return true;
 }
 
-/// The resolved selections of one transfer: H5S_ALL means the other selection, or everything.
-struct LoggedTransfer {
-  FileSelection file;
-  hid_t memory_space;
-  Hdf5Id own;  // the space, if the program gave none
-};
-
-/// As in HDF5, a dataspace that was never given extents selects nothing, and is an error.
-void check_extent(hid_t space) {
-  if (space == H5S_ALL || space == H5S_BLOCK) return;
-  if (H5Sget_simple_extent_type(space) == H5S_SIMPLE && H5Sget_simple_extent_ndims(space) == 0)
-    throw Error(Errc::einval, "a dataspace has no extents", "see H5Sset_extent_simple");
-}
-
 LoggedTransfer resolve(const DatasetState& dataset, hid_t memory_space, hid_t file_space,
                        const void* buffer) {
-  if (file_space == H5S_PLIST || memory_space == H5S_PLIST)
-    throw Error(Errc::enotsupport, "selections in a transfer property list cannot be logged",
-                "give the selection as a dataspace, or set layout=canonical in FOREBAY_HINTS");
-  LoggedTransfer transfer;
-  if (file_space == H5S_ALL || file_space == H5S_BLOCK) {
-    transfer.own = dataset.make_space();
-    file_space = transfer.own;
-  }
-  transfer.file = file_selection(file_space, dataset.extents());
-  transfer.memory_space = memory_space == H5S_ALL ? file_space : memory_space;
-  if (memory_space != H5S_BLOCK && memory_space != H5S_ALL) {
-    const hssize_t n = H5Sget_select_npoints(memory_space);
-    if (n != transfer.file.elements)
-      throw Error(Errc::einval, "memory selects " + std::to_string(n) + " elements, the file " +
-                                    std::to_string(transfer.file.elements));
-  }
-  if (transfer.file.elements == 0) {
-    check_extent(file_space);
-    check_extent(memory_space);
-  }
-  if (buffer == nullptr && transfer.file.elements > 0)
-    throw Error(Errc::einval, "there is no buffer for " + std::to_string(transfer.file.elements) +
-                                  " selected elements");
-  return transfer;
+  return resolve_transfer(
+      dataset.extents(), [&] { return dataset.make_space(); }, memory_space, file_space, buffer);
 }
 
-/// Sorts elements from the program's order into the pattern's; if a point occurs twice, the last
-/// one counts.
-void put_in_order(std::span<const std::byte> given, std::span<const Count> order, std::size_t size,
-                  std::span<std::byte> out) {
-  for (std::size_t i = 0; i < order.size(); ++i)
-    std::memcpy(&out[static_cast<std::size_t>(order[i]) * size], &given[i * size], size);
+/// Returns memory for packed elements of the file's type.
+std::vector<std::byte> room_for(const DatasetState& dataset, const Placed& selection) {
+  return std::vector<std::byte>(static_cast<std::size_t>(selection.pattern.elements()) *
+                                dataset.element_size());
 }
 
 std::vector<std::byte> in_program_order(std::span<const std::byte> values,
@@ -101,18 +63,12 @@ std::vector<std::byte> in_program_order(std::span<const std::byte> values,
   return out;
 }
 
-/// Returns memory for packed elements of the file's type.
-std::vector<std::byte> room_for(const DatasetState& dataset, const Placed& selection) {
-  return std::vector<std::byte>(static_cast<std::size_t>(selection.pattern.elements()) *
-                                dataset.element_size());
-}
-
 }  // namespace
 
 bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
-                  std::span<std::byte> values) {
+                  std::span<std::byte> values, std::vector<logged::NumberedEntry>* indexed) {
   dataset.fill(values);
-  return file.read(dataset.shape(), selection, values);
+  return file.read(dataset.shape(), selection, values, indexed);
 }
 
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
@@ -221,8 +177,13 @@ void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& w
   append_values(file, dataset, file_part.placed, values, false);
 }
 
-void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl) {
-  const LoggedTransfer transfer = resolve(dataset, read.memory_space, read.file_space, read.buffer);
+LoggedTransfer transfer_of(const DatasetState& dataset, const DatasetRead& read) {
+  return resolve(dataset, read.memory_space, read.file_space, read.buffer);
+}
+
+void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read,
+                 const LoggedTransfer& transfer, hid_t dxpl,
+                 std::vector<logged::NumberedEntry>* indexed) {
   const FileSelection& file_part = transfer.file;
   if (file_part.elements == 0) return;
   const MemoryElements memory{read.memory_type, dataset.type(), transfer.memory_space,
@@ -231,11 +192,11 @@ void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& rea
   const auto whole = as_they_are(memory, read.buffer);
   if (!whole.empty() && file_part.order.empty()) {
     const std::span out(const_cast<std::byte*>(whole.data()), whole.size());
-    read_present(file, dataset, file_part.placed, out);
+    read_present(file, dataset, file_part.placed, out, indexed);
     return;
   }
   auto values = room_for(dataset, file_part.placed);
-  const bool any = read_present(file, dataset, file_part.placed, values);
+  const bool any = read_present(file, dataset, file_part.placed, values, indexed);
   if (!any && dataset.zeros_unwritten()) {  // zeros are not converted
     values.assign(H5Tget_size(memory.type) * static_cast<std::size_t>(memory.elements),
                   std::byte{0});

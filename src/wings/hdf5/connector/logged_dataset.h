@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hdf5/connector/hooks.h"
+#include "hdf5/connector/logged_selection.h"
 #include "hdf5/connector/logged_store.h"
 #include "hdf5/log/logged_file.h"
 #include "hdf5/shared/dataset_state.h"
@@ -30,14 +31,20 @@ void write_logged(LoggedFile& file, DatasetState& dataset, const DatasetWrite& w
 /// Local. Returns the present values of a selection, packed, in the file's type.
 std::vector<std::byte> present_values(LoggedFile& file, DatasetState& dataset,
                                       const Placed& selection);
-/// Stores them in `values`, and returns whether any may have been written.
+/// Stores them in `values`, and returns whether any may have been written. `indexed`: see
+/// LogReader::read.
 bool read_present(LoggedFile& file, DatasetState& dataset, const Placed& selection,
-                  std::span<std::byte> values);
+                  std::span<std::byte> values,
+                  std::vector<logged::NumberedEntry>* indexed = nullptr);
 /// Local. Appends packed values through the dataset's filters, if it has any. `lent`: see
 /// LogWriter::write.
 void append_values(LoggedFile& file, DatasetState& dataset, const Placed& selection,
                    std::span<const std::byte> values, bool lent);
+/// Local. Returns which elements a read moves, and where they are in memory.
+LoggedTransfer transfer_of(const DatasetState& dataset, const DatasetRead& read);
 /// Local. Carries out one dataset's read.
-void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read, hid_t dxpl);
+void read_logged(LoggedFile& file, DatasetState& dataset, const DatasetRead& read,
+                 const LoggedTransfer& transfer, hid_t dxpl,
+                 std::vector<logged::NumberedEntry>* indexed = nullptr);
 
 }  // namespace forebay::vol

@@ -6,15 +6,15 @@
 #include <algorithm>
 
 #include "base/attempt.h"
-#include "base/hdf5_signature.h"
 #include "base/random_number.h"
 #include "comm/agree.h"
 #include "dataset/print_report.h"
+#include "hdf5/connector/chunked_hooks.h"
 #include "hdf5/connector/errors.h"
+#include "hdf5/connector/list_properties.h"
 #include "hdf5/connector/mpio.h"
 #include "hdf5/connector/under_objects.h"
 #include "hdf5/connector/watched_driver.h"
-#include "hdf5/log/masked_signature.h"
 #include "hdf5/shared/id.h"
 #include "method/front_end.h"
 
@@ -46,10 +46,6 @@ std::uint64_t shared_random_number(const Comm& comm) {
   std::uint64_t number = comm.is_root() ? random_number() : 0;
   comm.broadcast(&number, sizeof number);
   return number;
-}
-
-bool is_collective(hid_t dxpl, const Comm& comm) {
-  return comm.size() == 1 || asks_collective(dxpl);
 }
 
 // Data that a rank gathers before collective calls write it: enough for the file system, and small
@@ -98,47 +94,100 @@ bool may_write_fields(std::span<const DatasetWrite> writes) {
   });
 }
 
+/// Throws if a key was set for this very file, which cannot have it. For other settings the report
+/// mentions it.
+void refuse_or_note(Method& method, const char* key, const std::string& why, const char* advice) {
+  const auto said = method.origin.find(key);
+  if (said == method.origin.end()) return;
+  const std::string what = said->second.text + ": " + key + "=" + method_value(method, key);
+  if (said->second.names_file)
+    throw Error(Errc::enotsupport, what + " cannot be done: " + why, advice);
+  method.notes.push_back(what + " does not apply: " + why);
+}
+
+bool is_automatic(const Method& method) {
+  return !method.origin.contains("layout") || method.layout == "auto";
+}
+
+/// A log cannot become an ordinary file when it is closed.
+void refuse_compacting(Method& method) {
+  if (method.compact != Compact::close) return;
+  refuse_or_note(method, "compact", "the file is a log",
+                 "leave it out, and make an ordinary file of it later: forebay convert IN OUT --to "
+                 "hdf5; or leave layout=log out, which gives an ordinary file from the beginning");
+  method.compact = Compact::never;
+}
+
+/// Does what the access list says, unless a hint says otherwise.
+void set_buffer_limit(Method& method, Count bytes) {
+  if (!method.origin.contains("buffer_limit")) {
+    set_method_key(method, "buffer_limit", std::to_string(bytes), set_buffer, set_buffer);
+  } else if (method.buffer_limit != bytes) {
+    note_overruled(method, fmt::format("{} of {} bytes", set_buffer, bytes),
+                   "buffer_limit=" + shown_method_value(method, "buffer_limit") + " (" +
+                       method.origin_of("buffer_limit") + ")");
+  }
+}
+
 Method method_of(const OpenedFile& opened) {
   constexpr const char* giver = "the connector's string";
   Method method = choose_method(opened.name, opened.mpi_hints, share_method_sources(opened.comm),
                                 {}, {parse_hints(opened.hints, giver), giver});
+  if (opened.buffer) set_buffer_limit(method, *opened.buffer);
   keep_honoured(method, FrontEnd::hdf5);
+  // An ordinary file at the close is one from the beginning.
+  if (is_automatic(method) && method.compact == Compact::close) method.layout = "chunked";
   return method;
 }
 
 /// Returns whether a new file that can have a log gets one.
 bool wants_log(const OpenedFile& opened, const Method& method) {
-  const bool automatic = !method.origin.contains("layout") || method.layout == "auto";
-  if (!automatic) return method.layout == "log";
+  if (method.layout == "chunked" || !is_automatic(method)) return method.layout == "log";
   return opened.mpi_io || !(may_become_swmr(opened.fapl) || asks_alignment(opened.fapl));
 }
 
-/// Throws if compact=close was set for this very file, whose log cannot become an ordinary file.
-/// For other settings the report mentions it.
-void refuse_compacting(const Method& method, const char* why, const char* advice) {
-  const auto said = method.origin.find("compact");
-  if (method.compact != Compact::close || said == method.origin.end() || !said->second.names_file)
+/// Keys that only some layouts of HDF5 files have.
+void check_keys_of_layouts(Method& method, bool log) {
+  constexpr const char* of_chunks[] = {"codec", "chunk_bytes", "chunk_cache", "codec_threads"};
+  constexpr const char* of_log[] = {"log_copy", "log_memory", "subfiling", "subfile_ranks"};
+  if (method.layout == "chunked") {
+    for (const char* key : of_log)
+      refuse_or_note(method, key, "the file has no log", "leave it out, or use layout=log");
+    if (method.codec == "none") return;
+    if (const auto none = attempt_to([&] { hdf5_filters_of(method.codec, Type::float32, {}); })) {
+      refuse_or_note(method, "codec", none->message(),
+                     "use shuffle, bitshuffle, deflate, fletcher32, zstd or zfp in layout=chunked");
+      method.codec = "none";
+    }
     return;
-  throw Error(Errc::enotsupport, said->second.text + ": compact=close cannot be done: " + why,
-              advice);
+  }
+  if (log) refuse_compacting(method);
+  for (const char* key : of_chunks)
+    refuse_or_note(
+        method, key,
+        log ? "a log keeps the filters that the program chose" : "HDF5 stores the file's datasets",
+        "use layout=chunked");
 }
 
 }  // namespace
 
 Method method_for_new(const OpenedFile& opened) {
   Method method = method_of(opened);
-  if (!is_watched(opened) && access_of(opened.fapl).plain && why_no_log(opened).empty() &&
-      wants_log(opened, method))
-    refuse_compacting(method, "it takes the driver sec2 or MPI-IO",
-                      "open it with one of them, or leave compact=close out and make an ordinary "
-                      "file of it later: forebay convert IN OUT --to hdf5");
+  check_keys_of_layouts(method, wants_log(opened, method));
   return method;
 }
 
 void report_ordinary(const OpenedFile& opened) {
-  if (opened.method->notes.empty()) return;
-  print_report(opened.comm, opened.name, {}, *opened.method,
-               {"an ordinary HDF5 file, without a log"});
+  const Method& method = *opened.method;
+  const bool automatic = is_automatic(method);
+  if (method.notes.empty() && !automatic) return;
+  const std::string why = why_no_log(opened);
+  std::string text = "an ordinary HDF5 file, without a log";
+  if (automatic)
+    text += ", which layout=auto took as " +
+            (!why.empty() ? "it is opened " + why
+                          : "its file driver, alignment or format does not go with a log");
+  print_report(opened.comm, opened.name, {}, method, {text});
 }
 
 bool is_logged(const UnderObject& dataset, hid_t dxpl) {
@@ -150,11 +199,13 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   if (!is_native(opened.file.connector)) return nullptr;
   LogStore store(opened.file, opened.comm);
   if (!opened.created && !store.open((opened.flags & H5F_ACC_RDWR) != 0)) {
-    // A job made an ordinary file of it, and was killed before the last step, which this is.
-    if (opened.masked && opened.comm.is_root())
-      logged::restore_signature(opened.path, *opened.masked);
-    return nullptr;
+    if (!opened.mpi_io || (opened.flags & H5F_ACC_RDWR) == 0) return nullptr;
+    const Method method = method_of(opened);
+    if (method.layout != "chunked" || !why_not_by_ranks(opened).empty()) return nullptr;
+    return std::make_unique<ChunkedHooks>(opened, method);
   }
+  if (opened.created && opened.method && opened.method->layout == "chunked")
+    return std::make_unique<ChunkedHooks>(opened, *opened.method);
   if (const std::string why = why_no_log(opened); !why.empty()) {
     if (opened.created) return nullptr;
     if ((opened.flags & H5F_ACC_RDWR) != 0)
@@ -172,10 +223,7 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   }
   Method method = opened.method ? *opened.method : method_of(opened);
   if (opened.created && !wants_log(opened, method)) return nullptr;
-  if (!opened.created && !opened.masked && (opened.flags & H5F_ACC_RDWR) != 0)
-    refuse_compacting(method, "it is a log file made without it",
-                      "leave it out, or make an ordinary file of it: forebay convert IN OUT --to "
-                      "hdf5");
+  if (!opened.created && (opened.flags & H5F_ACC_RDWR) != 0) refuse_compacting(method);
   method.layout = "log";
   return std::make_unique<LoggedHooks>(opened, method, std::move(store));
 }
@@ -188,20 +236,9 @@ LoggedHooks::LoggedHooks(const OpenedFile& opened, const Method& method, LogStor
       writable_((opened.flags & H5F_ACC_RDWR) != 0 || opened.created),
       created_(opened.created),
       reached_(opened.fapl < 0),
-      masked_(opened.masked),
       store_(std::move(store)) {
-  if (opened.created && method_.compact == Compact::close && is_watched(opened)) {
-    hsize_t userblock = 0;
-    checked(H5Pget_userblock(opened.fcpl, &userblock), "asking where the file begins");
-    masked_ = static_cast<Offset>(userblock);
-  }
   if (opened.created) store_.create(shared_random_number(comm_));
-  LoggedFileOptions options{opened.path, writable_, store_.session(), method};
-  // Data that is removed at the end must not take space in the file.
-  if (compacts() && method.subfiling == Subfiling::none) {
-    options.method.subfiling = Subfiling::ranks;
-    options.method.subfile_ranks = comm_.size();
-  }
+  const LoggedFileOptions options{opened.path, writable_, store_.session(), method};
   file_ = std::make_unique<LoggedFile>(comm_, options, &store_);
   start_timeline(comm_, method_, file_->report(), opened_);
   if (const auto index = store_.index()) file_->open_index(*index);
@@ -241,10 +278,7 @@ void LoggedHooks::start_undo(const OpenedFile& opened) {
                  }));
   undo_ = std::make_shared<UndoFile>(comm_, opened.path, witness, end);
   try {
-    agree_on_error(comm_, attempt_to([&] { watch(opened.file, mpi_io_, undo_, masked_); }));
-    // Masks the signature that HDF5 wrote when it created the file.
-    if (masked_ && opened.created)
-      by_root(comm_, [&] { file_->put_signature(*masked_, masked_signature); });
+    agree_on_error(comm_, attempt_to([&] { watch(opened.file, mpi_io_, undo_); }));
   } catch (...) {
     unwatch(*undo_);  // all ranks close the file
     throw;
@@ -265,15 +299,12 @@ std::shared_ptr<DatasetState> LoggedHooks::adopt(StoredDataset stored, hid_t typ
 CreatedDataset LoggedHooks::create_dataset(const DatasetCreation& creation) {
   if (reached_) return {};
   check_writable();
-  if (compacted_ || !why_not_logged(creation.type, creation.space, creation.dcpl).empty())
-    return {};
+  if (!why_not_logged(creation.type, creation.space, creation.dcpl).empty()) return {};
   store_.move_to(creation.at);
   StoredDataset stored = stored_from(
       new_id(), creation.space, completed_properties(creation.dcpl, creation.type, creation.space));
-  const Hdf5Id dcpl =
-      compacts() ? compactable_properties(creation.dcpl) : stand_in_properties(creation.dcpl);
-  const Hdf5Id space = compacts() ? compactable_space(creation.space, creation.dcpl)
-                                  : stand_in_space(creation.space, creation.dcpl, dcpl);
+  const Hdf5Id dcpl = stand_in_properties(creation.dcpl);
+  const Hdf5Id space = stand_in_space(creation.space, creation.dcpl, dcpl);
   CreatedDataset created;
   created.under =
       OwnedUnder(H5VLdataset_create(creation.at.object, creation.location, creation.at.connector,
@@ -323,6 +354,18 @@ void LoggedHooks::agree_on_room(bool collective) {
   largest_ = 0;
 }
 
+/// Returns for how long the program leaves the memory of its writes with this list unchanged.
+logged::Lent LoggedHooks::lent_by(hid_t dxpl, bool collective) {
+  bool copies = method_.log_copy == Switch::enable;
+  if (copies && !must_copy(dxpl)) {
+    copies = method_.is_said_outside("log_copy");
+    if (copies)
+      note_overruled(method_, set_copy, "log_copy=enable (" + method_.origin_of("log_copy") + ")");
+  }
+  if (!copies) return logged::Lent::until_flush;
+  return collective && through_ ? logged::Lent::in_call : logged::Lent::never;
+}
+
 void LoggedHooks::write(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) {
   check_writable();
   store_.move_to(at);
@@ -331,7 +374,7 @@ void LoggedHooks::write(const UnderObject& at, std::span<const DatasetWrite> wri
   if (collective && may_write_fields(writes)) comm_.meet();
   const Count before = file_->writer().held();
   const auto failed = attempt_to([&] {
-    file_->writer().lend(collective && through_);
+    file_->writer().lend(lent_by(dxpl, collective));
     file_->writer().begin(collective);
     for (const DatasetWrite& one : writes)
       write_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
@@ -343,13 +386,44 @@ void LoggedHooks::write(const UnderObject& at, std::span<const DatasetWrite> wri
   if (hidden) throw *hidden;
 }
 
+/// Collective. All ranks look into the index together; then each reads by itself.
+void LoggedHooks::read_together(std::span<const DatasetRead> reads, hid_t dxpl) {
+  struct Part {
+    const DatasetRead* read;
+    LoggedTransfer transfer;
+  };
+  std::vector<Part> parts;
+  std::vector<logged::WantedEntries> wanted;
+  auto failed = attempt_to([&] {
+    for (const DatasetRead& one : reads) {
+      const DatasetState& state = handle_of(one.dataset).state();
+      LoggedTransfer transfer = transfer_of(state, one);
+      if (transfer.file.elements == 0) continue;
+      const Placed& placed = transfer.file.placed;
+      wanted.push_back({state.id(), state.ndims(), bounds_of(placed.pattern, placed.base)});
+      parts.push_back({&one, std::move(transfer)});
+    }
+  });
+  if (failed) wanted.clear();
+  std::vector<std::vector<logged::NumberedEntry>> found;
+  keep_first(failed, attempt_to([&] { found = file_->find_together(wanted); }));
+  if (failed) throw *failed;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    read_logged(*file_, handle_of(parts[i].read->dataset).state(), *parts[i].read,
+                parts[i].transfer, dxpl, &found[i]);
+}
+
 void LoggedHooks::read(const UnderObject& at, std::span<const DatasetRead> reads, hid_t dxpl) {
   store_.move_to(at);
+  const bool collective = comm_.size() > 1 && is_collective(dxpl, comm_);
   // A collective read sees what any rank wrote before it.
-  if (file_->writing() && comm_.size() > 1 && is_collective(dxpl, comm_)) flush();
+  if (file_->writing() && collective) flush();
   naming(path_, [&] {
-    for (const DatasetRead& one : reads)
-      read_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
+    if (collective && file_->index_is_dealt()) return read_together(reads, dxpl);
+    for (const DatasetRead& one : reads) {
+      DatasetState& state = handle_of(one.dataset).state();
+      read_logged(*file_, state, one, transfer_of(state, one), dxpl);
+    }
   });
 }
 
@@ -400,7 +474,7 @@ void LoggedHooks::refuse_swmr(const UnderObject& at) {
 }
 
 void LoggedHooks::before_mount(const UnderObject& at) {
-  if (!writable_ || compacted_) return;
+  if (!writable_) return;
   store_.move_to(at);
   store_.hold();
 }
@@ -419,15 +493,9 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
   store_.move_to(at);
   if (undo_) undo_->begin();
   together(comm_, [&] {
-    if (!compacted_) finish();
-    const bool mounted = store_.let_go();
+    finish();
+    store_.let_go();
     if (closing == Closing::last && file_->writing()) file_->follow_rename();
-    if (closing != Closing::last || !writable_ || !compacts()) return;
-    if (mounted)
-      throw Error(Errc::enotsupport,
-                  path_ + " cannot become an ordinary file (compact=close) while it is mounted",
-                  "unmount it, and close it again");
-    compact(at);
   });
   // After it all ranks close the file in HDF5 and wait for each other there, so nothing may fail
   // here.
@@ -435,13 +503,10 @@ void LoggedHooks::before_close(const UnderObject& at, Closing closing) {
 }
 
 void LoggedHooks::report() {
-  std::vector<std::string> notes{"layout log: each rank appends"};
-  if (compacts())
-    notes.emplace_back("compacted at close: an ordinary HDF5 file");
-  else if (method_.compact == Compact::close)
-    notes.emplace_back(undo_ ? "not compacted: the file was made without compact=close (forebay "
-                               "convert makes an ordinary one of it)"
-                             : "not compacted: it takes the driver sec2 or MPI-IO");
+  std::vector<std::string> notes{
+      method_.origin.contains("layout") && method_.layout != "auto"
+          ? "layout log: each rank appends"
+          : "layout log, which layout=auto takes for what a log can serve: each rank appends"};
   if (undo_ && !undo_->active())
     notes.emplace_back("flushes are not one step: the folder takes no undo file");
   file_->report()[Step::total] = seconds_since(opened_);

@@ -45,22 +45,15 @@ class LoggedHooks : public FileHooks {
   std::uint64_t new_id() { return next_id_++; }
   std::shared_ptr<DatasetState> adopt(StoredDataset stored, hid_t type);
 
-  /// Returns whether the file becomes an ordinary one when it is closed. Its datasets are made for
-  /// that, and until then it is no native HDF5 file.
-  bool compacts() const { return masked_.has_value(); }
-
  private:
   void start_undo(const OpenedFile& opened);
   void finish();
   void report();
   /// Collective. HDF5 flushes the file; then the flush is committed (watched_driver.h).
   void flush_below(const UnderObject& at, H5F_scope_t scope);
+  logged::Lent lent_by(hid_t dxpl, bool collective);
   void agree_on_room(bool collective);
-  /// Collective, after finish().
-  void compact(const UnderObject& at);
-  void remove_log(const UnderObject& root);
-  void unmask_signature();
-  void compact_dataset(const UnderObject& dataset, const StoredDataset& stored);
+  void read_together(std::span<const DatasetRead> reads, hid_t dxpl);
 
   Comm comm_;
   bool mpi_io_;  // HDF5's MPI-IO driver is used
@@ -70,7 +63,6 @@ class LoggedHooks : public FileHooks {
   bool created_;
   bool reached_;  // reached by a link; not opened by the program
   Opener opener_;
-  std::optional<Offset> masked_;  // place of HDF5's signature, which is or was masked
   LogStore store_;
   std::unique_ptr<LoggedFile> file_;
   std::shared_ptr<UndoFile> undo_;  // null if HDF5's writes are not watched
@@ -81,14 +73,8 @@ class LoggedHooks : public FileHooks {
   Count largest_ = 0;     // bytes of this rank's largest collective write since then
   bool through_ = false;  // collective writes go straight to the file
   bool report_due_ = false;
-  bool compacted_ = false;  // there is no log any more
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 };
-
-/// These return the dataspace and the properties of a dataset that gets its values when the file is
-/// closed.
-Hdf5Id compactable_space(hid_t space, hid_t dcpl);
-Hdf5Id compactable_properties(hid_t dcpl);
 
 /// One handle of a logged dataset.
 class LoggedHandle : public LoggedDataset {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 
 #include "hdf5/shared/properties.h"
@@ -119,6 +120,13 @@ FileSelection points_of(hid_t space, std::span<const Count> extents, const First
   return selection;
 }
 
+/// As in HDF5, a dataspace that was never given extents selects nothing, and is an error.
+void check_extent(hid_t space) {
+  if (space == H5S_ALL || space == H5S_BLOCK) return;
+  if (H5Sget_simple_extent_type(space) == H5S_SIMPLE && H5Sget_simple_extent_ndims(space) == 0)
+    throw Error(Errc::einval, "a dataspace has no extents", "see H5Sset_extent_simple");
+}
+
 }  // namespace
 
 SelectionRuns::SelectionRuns(hid_t space)
@@ -168,6 +176,43 @@ Offset contiguous_begin(hid_t space, Count elements) {
   const auto runs = selection.next(elements);
   if (runs.empty() || runs[0].length != elements) return -1;
   return runs[0].offset;
+}
+
+LoggedTransfer resolve_transfer(const std::vector<Count>& extents,
+                                const std::function<Hdf5Id()>& make_space, hid_t memory_space,
+                                hid_t file_space, const void* buffer) {
+  if (file_space == H5S_PLIST || memory_space == H5S_PLIST)
+    throw Error(Errc::enotsupport, "selections in a transfer property list cannot be logged",
+                "give the selection as a dataspace, or set layout=canonical in FOREBAY_HINTS");
+  LoggedTransfer transfer;
+  if (file_space == H5S_ALL || file_space == H5S_BLOCK) {
+    transfer.own = make_space();
+    file_space = transfer.own;
+  }
+  transfer.file = file_selection(file_space, extents);
+  transfer.memory_space = memory_space == H5S_ALL ? file_space : memory_space;
+  if (memory_space != H5S_BLOCK && memory_space != H5S_ALL) {
+    const hssize_t n = H5Sget_select_npoints(memory_space);
+    if (n != transfer.file.elements)
+      throw Error(Errc::einval, "memory selects " + std::to_string(n) + " elements, the file " +
+                                    std::to_string(transfer.file.elements));
+    if (n > 0 && H5Sselect_valid(memory_space) <= 0)
+      throw Error(Errc::einvalcoords, "the selection in memory lies outside of its dataspace");
+  }
+  if (transfer.file.elements == 0) {
+    check_extent(file_space);
+    check_extent(memory_space);
+  }
+  if (buffer == nullptr && transfer.file.elements > 0)
+    throw Error(Errc::einval, "there is no buffer for " + std::to_string(transfer.file.elements) +
+                                  " selected elements");
+  return transfer;
+}
+
+void put_in_order(std::span<const std::byte> given, std::span<const Count> order, std::size_t size,
+                  std::span<std::byte> out) {
+  for (std::size_t i = 0; i < order.size(); ++i)
+    std::memcpy(&out[static_cast<std::size_t>(order[i]) * size], &given[i * size], size);
 }
 
 }  // namespace forebay::vol

@@ -4,6 +4,7 @@
 #include <hdf5.h>
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,23 @@ struct FileSelection {
 /// Returns the selection of `space` in an array of these extents. Errc::einvalcoords: it lies
 /// outside.
 FileSelection file_selection(hid_t space, std::span<const Count> extents);
+
+/// The resolved selections of one transfer: H5S_ALL means the other selection, or everything.
+struct LoggedTransfer {
+  FileSelection file;
+  hid_t memory_space;
+  Hdf5Id own;  ///< the space, if the program gave none
+};
+/// Returns the selections of a transfer of a dataset with these extents, whose dataspace
+/// `make_space` makes. Errors are those of H5Dwrite and H5Dread.
+LoggedTransfer resolve_transfer(const std::vector<Count>& extents,
+                                const std::function<Hdf5Id()>& make_space, hid_t memory_space,
+                                hid_t file_space, const void* buffer);
+
+/// Sorts elements from the program's order into the pattern's (FileSelection::order). If a point
+/// occurs twice, the last one counts.
+void put_in_order(std::span<const std::byte> given, std::span<const Count> order, std::size_t size,
+                  std::span<std::byte> out);
 
 /// Walks through a selection in its order, as offsets and lengths in elements.
 class SelectionRuns {

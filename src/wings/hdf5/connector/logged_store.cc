@@ -119,11 +119,6 @@ std::optional<logged::MetadataBlock> block_of(const OwnedUnder& group, const cha
 
 }  // namespace
 
-bool LogStore::let_go() {
-  held_ = {};
-  return group_ && info_of(file_, H5O_INFO_BASIC).fileno != group_->fileno;
-}
-
 OwnedUnder LogStore::group() {
   if (group_) {
     const UnderObject& from = held_ ? held_.get() : file_;
@@ -210,8 +205,6 @@ void LogStore::replace_index() {
                   H5P_DATASET_XFER_DEFAULT);
   if (index_ >= 2) remove_link(group.get(), BlockName(logged::store_index, index_ - 2));
 }
-
-void LogStore::remove() { remove_link(file_, logged::store_group); }
 
 /// Collective. Replaces a block of that name, which a failed attempt may have left.
 logged::MetadataBlock LogStore::make_block(const char* name, Count bytes) {

@@ -56,9 +56,6 @@ class LogStore : public logged::BlockSpace {
   /// The new index takes effect, and the old one is removed.
   void replace_index();
 
-  /// Removes the log from the file.
-  void remove();
-
   Offset allot(Use use, Count bytes) override;
 
   /// Uses another open object to reach the file from now on, because the previous one may be
@@ -68,8 +65,8 @@ class LogStore : public logged::BlockSpace {
   /// lead there then, so the group is used to reach the file.
   void hold() { held_ = group(); }
   bool is_held() const { return static_cast<bool>(held_); }
-  /// Allows the group to be closed. Returns whether the present handle leads to another file.
-  bool let_go();
+  /// Allows the group to be closed.
+  void let_go() { held_ = {}; }
 
  private:
   OwnedUnder group();

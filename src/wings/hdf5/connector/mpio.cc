@@ -60,4 +60,9 @@ void set_collective(hid_t dxpl) {
     checked(H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE), "choosing collective transfers");
 }
 
+void set_independent(hid_t dxpl) {
+  if (H5Pset_dxpl_mpio != nullptr)
+    checked(H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_INDEPENDENT), "choosing independent transfers");
+}
+
 }  // namespace forebay::vol

@@ -38,7 +38,12 @@ void use_mpio_alone(hid_t fapl);
 
 /// Returns whether a transfer property list asks for collective transfers.
 bool asks_collective(hid_t dxpl);
-/// Makes a list ask for collective transfers.
+/// Returns whether all ranks take part in a transfer with this property list.
+inline bool is_collective(hid_t dxpl, const Comm& comm) {
+  return comm.size() == 1 || asks_collective(dxpl);
+}
+/// These make a list ask for collective, or independent, transfers.
 void set_collective(hid_t dxpl);
+void set_independent(hid_t dxpl);
 
 }  // namespace forebay::vol

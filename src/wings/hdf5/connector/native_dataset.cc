@@ -40,24 +40,6 @@ void write_part(const NativeDataset& to, hid_t space, const Part& part, hid_t dx
     throw_hdf5("writing values out of the log");
 }
 
-/// Writes zeros for boxes that nobody wrote, each one run of bytes, because the storage may have
-/// been used before.
-void write_zeros(const NativeDataset& to, const Blocks& boxes, const std::vector<Count>& blank,
-                 hid_t space, hid_t dxpl) {
-  const auto place = blank.empty() ? std::nullopt : offset_of(to.dataset);
-  if (!place) return;  // without storage HDF5 returns zeros
-  Part part;
-  for (const Count box : blank) {
-    part.box = boxes[box];
-    const Count elements = part.box.elements();
-    const Count first = flat_index(to.extents, part.box.start);
-    if (to.release(*place + first * to.element_size, elements * to.element_size)) continue;
-    part.values.assign(static_cast<std::size_t>(elements * to.element_size), std::byte{0});
-    select_part(to, space, part);
-    write_part(to, space, part, dxpl);
-  }
-}
-
 }  // namespace
 
 void write_native(const Comm& comm, const NativeDataset& to, const GetValues& get) {
@@ -74,7 +56,6 @@ void write_native(const Comm& comm, const NativeDataset& to, const GetValues& ge
   });
   agree_on_error(comm, unready);
   Part part;
-  std::vector<Count> blank;
   std::optional<Error> failed;
   for (Count first = 0; first < boxes.size(); first += comm.size()) {
     const auto problem = attempt_to([&] {
@@ -83,10 +64,7 @@ void write_native(const Comm& comm, const NativeDataset& to, const GetValues& ge
         part.box = boxes[first + comm.rank()];
         const Placed placed = box_pattern(to.extents, part.box);
         part.values.resize(static_cast<std::size_t>(placed.pattern.elements() * to.element_size));
-        if (!get(placed, part.values)) {
-          if (to.blanks && to.release) blank.push_back(first + comm.rank());
-          if (!to.blanks || to.release) part.box = {};
-        }
+        if (!get(placed, part.values)) part.box = {};
       }
       if (collective || !part.empty()) select_part(to, space, part);
     });
@@ -97,7 +75,6 @@ void write_native(const Comm& comm, const NativeDataset& to, const GetValues& ge
     });
     if (!failed) failed = problem ? problem : refused;
   }
-  if (!failed) failed = attempt_to([&] { write_zeros(to, boxes, blank, space, dxpl); });
   agree_on_error(comm, failed);
 }
 

@@ -19,14 +19,10 @@ struct NativeDataset {
   std::vector<Count> chunk;    ///< empty if it is contiguous
   Count element_size = 1;
   bool filtered = false;
-  bool blanks = true;  ///< also writes what was never written, as HDF5 would return it
-  /// Turns these bytes of the file into zeros without storage, if the system can. If it is set,
-  /// blanks of a contiguous dataset are zeros made in this way.
-  std::function<bool(Offset place, Count bytes)> release = {};
 };
 
-/// Overwrites `values`, packed elements of a box, with the log's values; returns whether there are
-/// any.
+/// Overwrites `values`, packed elements of a box, with the log's values. Returns whether there are
+/// any; other boxes are not written.
 using GetValues = std::function<bool(const Placed& box, std::span<std::byte> values)>;
 
 /// Values are written in boxes of about so many bytes. Each has whole chunks, or a part of one row

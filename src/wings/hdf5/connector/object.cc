@@ -91,7 +91,7 @@ bool FileState::any_log() noexcept {
 }
 
 void FileState::attach(std::unique_ptr<FileHooks> hooks, void* under_file) {
-  if (hooks) {
+  if (hooks && hooks->hides()) {
     const LibraryContext own;  // ranks read for themselves here: one may have failed by now
     hidden_links_ = std::make_unique<HiddenLinks>(UnderObject{under_file, connector_, H5I_FILE});
   }

@@ -78,12 +78,17 @@ class FileState {
 
   /// Returns the log layer's part; nullptr in an ordinary file.
   FileHooks* hooks() const noexcept { return hooks_ ? hooks_.get() : reached_.get(); }
+  /// The same if the file is a log file; nullptr in others.
+  FileHooks* log() const noexcept {
+    FileHooks* const its = hooks();
+    return its && its->hides() ? its : nullptr;
+  }
   /// Returns one of the program's handles of the file; nullptr if it has none.
   const Object* a_handle() const noexcept { return handles_.empty() ? nullptr : handles_.back(); }
   void attach(std::unique_ptr<FileHooks> hooks, void* under_file);
   /// HDF5 ends: the log stays in memory, with the HDF5 objects that it holds.
   void forget_log() noexcept { hooks_.release(), reached_.release(); }
-  /// Returns the hidden links of the root group. Only for a file with hooks.
+  /// Returns the hidden links of the root group. Only for a log file.
   HiddenLinks& hidden_links() const noexcept { return *hidden_links_; }
   /// To be called when links of the file may have changed.
   void links_changed() noexcept {
@@ -168,6 +173,7 @@ struct Object {
 
   hid_t connector() const noexcept { return file->connector(); }
   FileHooks* hooks() const noexcept { return file->hooks(); }
+  FileHooks* log() const noexcept { return file->log(); }
   UnderObject below() const noexcept { return {under, connector(), type}; }
 
   void* under;

@@ -43,7 +43,7 @@ Hdf5Id with_attributes(hid_t ocpypl) {
 // The targets of references are copied below without a link, so they cannot be found again: a
 // stand-in would stay one.
 void refuse_to_expand_references(const Object& from, const Object& to, hid_t ocpypl) {
-  if (!from.hooks() || &*from.file == &*to.file) return;
+  if (!from.log() || &*from.file == &*to.file) return;
   if ((copy_flags(ocpypl) & H5O_COPY_EXPAND_REFERENCE_FLAG) != 0)
     throw Error(Errc::enotsupport, "references out of a log file cannot be followed in a copy",
                 "copy without H5O_COPY_EXPAND_REFERENCE_FLAG, or the whole file: forebay convert "
@@ -93,10 +93,12 @@ herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* 
     refuse_to_expand_references(from, to, ocpypl);
     if (source_location->type == H5VL_OBJECT_BY_SELF)
       refuse_foreign_logs(from, source_name, ocpypl);
-    const bool logs = from.hooks() || to.hooks();
+    for (const Object* each : {&from, &to})
+      if (each->hooks()) each->hooks()->before_objects_change(each->below());
+    const bool logs = from.log() || to.log();
     // A stand-in copied without attributes would lose its meaning. So the log layer removes the
     // visible attributes afterwards.
-    const Hdf5Id whole = from.hooks() ? with_attributes(ocpypl) : Hdf5Id();
+    const Hdf5Id whole = from.log() ? with_attributes(ocpypl) : Hdf5Id();
     const hid_t properties = whole >= 0 ? static_cast<hid_t>(whole) : ocpypl;
     const herr_t result =
         pass(from, logs ? nullptr : req, [&](void* under, hid_t connector, void** request) {
@@ -106,7 +108,7 @@ herr_t copy(void* source, const H5VL_loc_params_t* source_location, const char* 
         });
     if (result >= 0 && logs) {
       after_copy({from.below(), source_location, source_name, to.below(), destination_location,
-                  destination_name, ocpypl, lcpl, dxpl, from.hooks(), to.hooks()},
+                  destination_name, ocpypl, lcpl, dxpl, from.log(), to.log()},
                  from, to);
     }
     return result;
@@ -124,7 +126,7 @@ herr_t get(void* obj, const H5VL_loc_params_t* location, H5VL_object_get_args_t*
     if (result >= 0 && args->op_type == H5VL_OBJECT_GET_FILE) {
       at.file->note_handed_out(*args->args.get_file.file);
     }
-    if (result >= 0 && at.hooks() && args->op_type == H5VL_OBJECT_GET_INFO &&
+    if (result >= 0 && at.log() && args->op_type == H5VL_OBJECT_GET_INFO &&
         (args->args.get_info.fields & H5O_INFO_NUM_ATTRS) &&
         args->args.get_info.oinfo->num_attrs > 0) {
       args->args.get_info.oinfo->num_attrs -= count_hidden_attributes(at, *visible, dxpl);
@@ -137,12 +139,12 @@ herr_t specific(void* obj, const H5VL_loc_params_t* location, H5VL_object_specif
                 hid_t dxpl, void** req) noexcept {
   return guarded<herr_t>(-1, [&] {
     Object& at = object_of(obj);
-    if (at.hooks()) {
+    if (args->op_type == H5VL_OBJECT_FLUSH) before_flush(at);
+    if (at.log()) {
       if (args->op_type == H5VL_OBJECT_EXISTS && is_hidden(at, *location)) {
         *args->args.exists.exists = false;
         return 0;
       }
-      if (args->op_type == H5VL_OBJECT_FLUSH) before_flush(at);
       if (args->op_type == H5VL_OBJECT_VISIT) {
         const VisibleLocation visible(at, *location, dxpl);
         return visit_objects(at, *visible, args->args.visit, dxpl);

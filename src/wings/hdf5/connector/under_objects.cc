@@ -2,6 +2,7 @@
 
 #include <H5VLnative.h>
 
+#include <cstring>
 #include <set>
 
 #include "base/attempt.h"
@@ -110,6 +111,16 @@ std::vector<std::byte> token_of(const UnderObject& object) {
   const H5O_info2_t info = info_of(object);
   const auto* bytes = reinterpret_cast<const std::byte*>(&info.token);
   return {bytes, bytes + sizeof info.token};
+}
+
+OwnedUnder open_by_token(const UnderObject& at, const std::vector<std::byte>& token) {
+  H5O_token_t its{};
+  std::memcpy(&its, token.data(), std::min(token.size(), sizeof its));
+  H5VL_loc_params_t location{};
+  location.obj_type = at.type;
+  location.type = H5VL_OBJECT_BY_TOKEN;
+  location.loc_data.loc_by_token.token = &its;
+  return open_child(at, location);
 }
 
 Hdf5Id creation_list(const UnderObject& object) {

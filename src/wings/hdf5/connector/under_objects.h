@@ -24,6 +24,7 @@ H5O_info2_t info_of(const UnderObject& object,
                     unsigned fields = H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
 /// Returns a token that no other object of the file has.
 std::vector<std::byte> token_of(const UnderObject& object);
+OwnedUnder open_by_token(const UnderObject& at, const std::vector<std::byte>& token);
 /// Takes a group or a dataset.
 Hdf5Id creation_list(const UnderObject& object);
 /// Returns the name of the file that contains an object.

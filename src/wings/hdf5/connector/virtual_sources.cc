@@ -6,7 +6,6 @@
 #include "hdf5/connector/errors.h"
 #include "hdf5/connector/hooks.h"
 #include "hdf5/connector/under_objects.h"
-#include "hdf5/log/masked_signature.h"
 
 namespace forebay::vol {
 namespace {
@@ -124,12 +123,6 @@ bool VirtualSources::check_source(const std::string& file, const std::string& na
   } else {
     const std::string found = find_source(file, main_, prefix_);
     if (found.empty()) return false;
-    // HDF5 would take the file as missing, and return fill values.
-    if (logged::find_masked_signature(found))
-      throw Error(Errc::enotsupport,
-                  "a virtual dataset has a source in " + found +
-                      ", which becomes an ordinary file when it is closed (compact=close)",
-                  "close that file first");
     const Hdf5Id opened = open_natively(found);
     if (!opened.valid()) return false;
     Hdf5Id source;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/attempt.h"
-#include "base/hdf5_signature.h"
 #include "base/opener.h"
 #include "hdf5/connector/errors.h"
 #include "hdf5/connector/mpio.h"
@@ -30,7 +29,6 @@ struct Watched {
   void* handle;  ///< the driver's: the address of the file's descriptor
   std::shared_ptr<UndoFile> undo;
   Kind kind;
-  std::optional<Offset> masked;  ///< place of HDF5's masked signature
   Opener opener = {};
   bool whole = false;      ///< HDF5 flushes the whole file, not one object's metadata
   bool long_tail = false;  ///< the old file needs an end that HDF5 wanted to cut off
@@ -51,25 +49,6 @@ Watched* watched_as(H5FD_t* file) noexcept {
 Offset end_of(Kind kind, const H5FD_t* file) {
   return static_cast<Offset>(drivers[kind].own.get_eoa(file, H5FD_MEM_DEFAULT));
 }
-
-/// The bytes that HDF5 writes, with the signature masked if required.
-class Masked {
- public:
-  Masked(const Watched& at, haddr_t address, size_t size, const void*& buffer) {
-    const auto begin = static_cast<Offset>(address);
-    const auto signature = std::ssize(hdf5_signature);
-    if (!at.masked || *at.masked < begin ||
-        *at.masked + signature > begin + static_cast<Offset>(size))
-      return;
-    const auto* const bytes = static_cast<const std::byte*>(buffer);
-    copy_.assign(bytes, bytes + size);
-    if (replace_signature(copy_, begin, *at.masked, hdf5_signature, masked_signature))
-      buffer = copy_.data();
-  }
-
- private:
-  std::vector<std::byte> copy_;
-};
 
 /// Runs a write of HDF5's. A failed write must not become part of a flush. All ranks write metadata
 /// at the same time, and HDF5 has a barrier after it, which a rank with an error would not reach.
@@ -102,13 +81,9 @@ herr_t write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t 
   // In collective transfers of raw data `size` counts elements of a type that only HDF5 knows.
   if (at == nullptr || (kind == mpio && type == H5FD_MEM_DRAW && asks_collective(dxpl)))
     return below(size);
-  std::optional<Masked> masked;
   return write_watched(
       *at, kind == mpio && type != H5FD_MEM_DRAW,
-      [&](UndoFile& undo) {
-        masked.emplace(*at, address, size, buffer);
-        undo.save(static_cast<Offset>(address), static_cast<Count>(size));
-      },
+      [&](UndoFile& undo) { undo.save(static_cast<Offset>(address), static_cast<Count>(size)); },
       [&] { return below(size); },
       [&] { return kind == mpio && asks_collective(dxpl) ? below(0) : 0; });
 }
@@ -120,26 +95,19 @@ herr_t write_vector(H5FD_t* file, hid_t dxpl, uint32_t count, H5FD_mem_t types[]
   };
   Watched* const at = watched_as<mpio>(file);
   if (at == nullptr) return below(count);
-  std::optional<Masked> masked;  // one buffer at most: the signature is in one place
-  std::pair<const void**, const void*> given{};
-  const herr_t result = write_watched(
+  return write_watched(
       *at, count > 0 && types[0] != H5FD_MEM_DRAW,
       [&](UndoFile& undo) {
         size_t size = 0;
         for (uint32_t i = 0, same = 0; i < count; ++i) {
           same |= i > 0 && sizes[i] == 0;  // from there on sizes repeat
           if (same == 0) size = sizes[i];
-          const void* const before = buffers[i];
-          if (given.first == nullptr) masked.emplace(*at, addresses[i], size, buffers[i]);
-          if (buffers[i] != before) given = {&buffers[i], before};
           undo.save(static_cast<Offset>(addresses[i]), static_cast<Count>(size));
         }
       },
       [&] { return below(count); },
       // Other ranks may be in this call, too.
       [&] { return asks_collective(dxpl) ? below(0) : 0; });
-  if (given.first != nullptr) *given.first = given.second;
-  return result;
 }
 
 /// Keeps the old file's end, which is needed until the new file is committed. HDF5 calls this in
@@ -237,24 +205,23 @@ Offset end_of_file(const UnderObject& file) {
   return static_cast<Offset>(end);
 }
 
-void watch(const UnderObject& file, bool mpi_io, std::shared_ptr<UndoFile> undo,
-           std::optional<Offset> masked) {
+void watch(const UnderObject& file, bool mpi_io, std::shared_ptr<UndoFile> undo) {
   const Kind kind = mpi_io ? mpio : sec2;
   find_and_replace(kind);
   void* handle = nullptr;
   H5VL_native_file_optional_args_t args{};
   args.get_vfd_handle = {H5P_FILE_ACCESS_DEFAULT, &handle};
   file_optional(file, H5VL_NATIVE_FILE_GET_VFD_HANDLE, args);
-  watched.push_back({handle, std::move(undo), kind, masked});
+  watched.push_back({handle, std::move(undo), kind});
 }
 
 void unwatch(const UndoFile& undo) noexcept {
   std::erase_if(watched, [&](const Watched& at) { return at.undo.get() == &undo; });
 }
 
-void unmask(const UndoFile& undo) noexcept {
-  for (Watched& at : watched)
-    if (at.undo.get() == &undo) at.masked.reset();
+H5FD_class_t& mpio_table() {
+  find_and_replace(mpio);
+  return *drivers[mpio].table;
 }
 
 void restore_drivers() noexcept {

@@ -9,10 +9,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "hdf5/connector/under.h"
 #include "hdf5/log/undo_file.h"
+#include "hdf5/shared/driver_table.h"
 
 namespace forebay::vol {
 
@@ -24,14 +24,14 @@ Offset end_of_file(const UnderObject& file);
 /// `undo`. This lasts until HDF5 closes the file, maybe long after the connector's last handle is
 /// closed (mounted files, handles that the program opened natively). Whenever HDF5 has flushed the
 /// whole file, whoever asked for it, the flush is committed; if the commit fails, the flush fails
-/// on all ranks. `undo` is closed with the file. `masked` is where HDF5's signature is written
-/// masked (hdf5/log/masked_signature.h), until unmask().
-void watch(const UnderObject& file, bool mpi_io, std::shared_ptr<UndoFile> undo,
-           std::optional<Offset> masked);
-void unmask(const UndoFile& undo) noexcept;
+/// on all ranks. `undo` is closed with the file.
+void watch(const UnderObject& file, bool mpi_io, std::shared_ptr<UndoFile> undo);
 
 /// Ends what watch() began; `undo` is not closed.
 void unwatch(const UndoFile& undo) noexcept;
+
+/// Returns HDF5's table of the driver MPI-IO, for a HeldBackWrite. Its functions stay replaced.
+H5FD_class_t& mpio_table();
 
 /// Restores HDF5's functions. The connector's terminate calls it.
 void restore_drivers() noexcept;

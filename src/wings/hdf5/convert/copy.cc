@@ -14,6 +14,7 @@
 #include "base/text_table.h"
 #include "comm/agree.h"
 #include "hdf5/commands/hdf5_commands.h"
+#include "hdf5/convert/chunk_copy.h"
 #include "hdf5/convert/direct_copy.h"
 #include "hdf5/convert/hdf5_references.h"
 #include "hdf5/convert/storage.h"
@@ -74,7 +75,7 @@ class Copier {
     for (const std::string& path : objects_) naming(path, [&] { copy_attributes(path); });
     for (Job& job : jobs_) all_bytes_ += elements_of(job) * job.width;
     for (Job& job : jobs_) naming(job.path, [&] { copy_values(job); });
-    result_.variables = std::ssize(jobs_) + std::ssize(direct_);
+    result_.variables = std::ssize(jobs_) + std::ssize(direct_) + std::ssize(chunked_);
     close();
     if (options_.verify) verify();
     return result_;
@@ -82,6 +83,8 @@ class Copier {
 
   // Returns paths of datasets that have space in the output, but no values yet.
   const std::vector<std::string>& direct() const { return direct_; }
+  // Returns paths of datasets in chunks, which have no values yet.
+  const std::vector<std::string>& chunked() const { return chunked_; }
 
  private:
   // Puts the object's path before errors.
@@ -280,6 +283,8 @@ class Copier {
           "cannot be created");
     if (direct)
       direct_.push_back(path);
+    else if (job.plain && fits_chunk_copy(creation, job.extents, job.width))
+      chunked_.push_back(path);
     else if (!job.extents.null)
       jobs_.push_back(std::move(job));
   }
@@ -320,16 +325,10 @@ class Copier {
             options_.block_bytes};
   }
 
-  static Hdf5Id open_dataset(hid_t file, const std::string& path, std::size_t cache) {
-    const Hdf5Id access = owned(H5Pcreate(H5P_DATASET_ACCESS), "dataset access");
-    checked(H5Pset_chunk_cache(access, cache > 0 ? 12289 : 1, cache, 1.0), "dataset access");
-    return owned(H5Dopen2(file, path.c_str(), access), "cannot be opened");
-  }
-
   void copy_values(Job& job) {
     if (elements_of(job) == 0) return;
-    const Hdf5Id from = open_dataset(in_, job.path, 64 << 20);
-    const Hdf5Id to = open_dataset(out_, job.path, 0);
+    const Hdf5Id from = open_with_cache(in_, job.path, 64 << 20);
+    const Hdf5Id to = open_with_cache(out_, job.path, 0);
     const Hdf5Id type = owned(H5Tcopy(view_.type(from)), "its type");
     const Blocks blocks = blocks_of(job, to);
     for (Count b = 0; b < blocks.size(); ++b) {
@@ -367,7 +366,7 @@ class Copier {
   }
 
   void verify_values(hid_t file, const Hdf5View& plain, const Job& job) const {
-    const Hdf5Id dataset = open_dataset(file, job.path, 0);
+    const Hdf5Id dataset = open_with_cache(file, job.path, 0);
     const Hdf5Id type = owned(H5Tcopy(plain.type(dataset)), "its type");
     const Blocks blocks = blocks_of(job, dataset);
     for (Count b = 0; b < blocks.size(); ++b) {
@@ -393,7 +392,7 @@ class Copier {
   std::set<Hdf5Address> seen_;
   std::vector<std::string> objects_;  // paths, in the order of creation
   std::vector<Job> jobs_;
-  std::vector<std::string> direct_;
+  std::vector<std::string> direct_, chunked_;
   const ReferenceTranslator* references_ = nullptr;
   Count all_bytes_ = 0;
   ConvertResult result_;
@@ -415,15 +414,18 @@ std::vector<std::string> shared_paths(const Comm& comm, const std::vector<std::s
 ConvertResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
                         const Hdf5CopyOptions& options) {
   ConvertResult result;
-  std::vector<std::string> paths;
+  std::vector<std::string> direct, chunked;
   by_root(comm, [&] {
     Copier copier(in, view, out, options);
     result = copier.run();
-    paths = copier.direct();
+    direct = copier.direct();
+    chunked = copier.chunked();
   });
-  paths = shared_paths(comm, paths);
-  if (!paths.empty()) result.bytes += copy_direct(comm, in, view, out, paths, options);
-  if (options.verify) result.verified += std::ssize(paths);
+  direct = shared_paths(comm, direct);
+  chunked = shared_paths(comm, chunked);
+  if (!direct.empty()) result.bytes += copy_direct(comm, in, view, out, direct, options);
+  if (!chunked.empty()) result.bytes += copy_chunks(comm, in, view, out, chunked, options);
+  if (options.verify) result.verified += std::ssize(direct) + std::ssize(chunked);
   by_root(comm, [&] { sync_file(out); });
   return result;
 }

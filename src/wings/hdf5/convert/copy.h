@@ -25,10 +25,10 @@ struct Hdf5CopyOptions {
 };
 
 /// Collective. Copies `in`, which each rank has open, to `out`, which must not exist, and writes it
-/// to the device. Rank 0 makes the file, and copies datasets that are chunked or have parts
-/// elsewhere. Then each rank copies a part of the contiguous datasets. Rank 0 has the results:
-/// variables (that is, datasets), bytes, and verified, which leaves out types of varying length.
-/// Errors are thrown on every rank, with the path of the object; `out` is useless then.
+/// to the device. Rank 0 makes the file, and copies datasets that are small or have parts
+/// elsewhere. Then each rank copies a part of the others. Rank 0 has the results: variables (that
+/// is, datasets), bytes, and verified, which leaves out types of varying length. Errors are thrown
+/// on every rank, with the path of the object; `out` is useless then.
 ConvertResult copy_hdf5(const Comm& comm, hid_t in, const Hdf5View& view, const std::string& out,
                         const Hdf5CopyOptions& options);
 

@@ -144,9 +144,7 @@ class DirectCopy {
 
 }  // namespace
 
-namespace {
-
-bool is_worth_it(const Extents& extents, Count width) {
+bool is_worth_sharing(const Extents& extents, Count width) {
   if (extents.null || extents.now.empty()) return false;
   Count bytes = width;
   for (const Count n : extents.now)
@@ -154,15 +152,8 @@ bool is_worth_it(const Extents& extents, Count width) {
   return bytes >= least_bytes;
 }
 
-}  // namespace
-
 bool fits_direct_copy(hid_t creation, const Extents& extents, Count width) {
-  return is_worth_it(extents, width) && H5Pget_layout(creation) == H5D_CONTIGUOUS;
-}
-
-bool fits_placed_chunks(hid_t creation, const Extents& extents, Count width) {
-  return is_worth_it(extents, width) && extents.now == extents.most &&
-         H5Pget_layout(creation) == H5D_CHUNKED && H5Pget_nfilters(creation) == 0;
+  return is_worth_sharing(extents, width) && H5Pget_layout(creation) == H5D_CONTIGUOUS;
 }
 
 void prepare_direct_copy(hid_t creation) {

@@ -12,13 +12,12 @@
 
 namespace forebay::tools {
 
+/// Returns whether a dataset is large enough that all ranks copy a part of it.
+bool is_worth_sharing(const Extents& extents, Count width);
+
 /// Returns whether a dataset with these creation properties can be written that way, and is large
 /// enough to benefit. Elements must be plain bytes.
 bool fits_direct_copy(hid_t creation, const Extents& extents, Count width);
-
-/// The same for chunks without a filter. The dataset must not be able to grow, since later growth
-/// would meet bytes that nobody filled.
-bool fits_placed_chunks(hid_t creation, const Extents& extents, Count width);
 
 /// Sets creation properties to allocate the space early and not fill it, as every byte is written
 /// later.

@@ -69,7 +69,7 @@ Hdf5Storage::Hdf5Storage(const Method& method)
 }
 
 void Hdf5Storage::apply(hid_t creation, const std::string& name, const Extents& extents,
-                        Count width, const std::vector<Count>& chunks) const {
+                        Count width) const {
   if (extents.now.empty()) {
     checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
     if (H5Pget_layout(creation) == H5D_CHUNKED)
@@ -86,16 +86,12 @@ void Hdf5Storage::apply(hid_t creation, const std::string& name, const Extents& 
   if (codec_given_ || plain || !chunked)
     checked(H5Premove_filter(creation, H5Z_FILTER_ALL), "filters");
   if (chunked) {
-    set_chunk(creation, chunk_shape(extents, width, chunks.empty() ? present : chunks));
+    set_chunk(creation, chunk_shape(extents, width, present));
   } else if (plain || H5Pget_layout(creation) == H5D_CHUNKED) {
     checked(H5Pset_layout(creation, H5D_CONTIGUOUS), "a layout");
   }
-  if (coded) add_filters(creation, chosen.at("codec"), name);
-}
-
-void Hdf5Storage::add_filters(hid_t creation, const std::string& codec, const std::string& name) {
-  if (codec.empty() || codec == "none") return;
-  for (const std::string_view stage : items_of(codec, ','))
+  if (!coded) return;
+  for (const std::string_view stage : items_of(chosen.at("codec"), ','))
     add_filter(creation, std::string(stage), name);
 }
 
@@ -136,6 +132,12 @@ Hdf5Id new_file_access() {
   checked(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "file access");
 #endif
   return access;
+}
+
+Hdf5Id open_with_cache(hid_t file, const std::string& path, std::size_t cache) {
+  const Hdf5Id access = owned(H5Pcreate(H5P_DATASET_ACCESS), "dataset access");
+  checked(H5Pset_chunk_cache(access, cache > 0 ? 12289 : 1, cache, 1.0), "dataset access");
+  return owned(H5Dopen2(file, path.c_str(), access), "cannot be opened");
 }
 
 void sync_file(const std::string& path) {

@@ -21,13 +21,8 @@ class Hdf5Storage {
 
   /// Sets layout, chunks and filters in `creation`, for a dataset called `name` with elements of
   /// `width` bytes. What the method does not say stays as it is. Datasets that can grow get chunks.
-  /// `chunks` is the shape if the method has none; empty: it is chosen. Errc::enotsupport for a
-  /// codec that is not one of HDF5's own filters.
-  void apply(hid_t creation, const std::string& name, const Extents& extents, Count width,
-             const std::vector<Count>& chunks = {}) const;
-
-  /// Adds the filters of a pipeline such as "shuffle,deflate:4" to `creation`.
-  static void add_filters(hid_t creation, const std::string& codec, const std::string& name);
+  /// Errc::enotsupport for a codec that is not one of HDF5's own filters.
+  void apply(hid_t creation, const std::string& name, const Extents& extents, Count width) const;
 
  private:
   std::vector<Count> chunk_shape(const Extents& extents, Count width,
@@ -41,6 +36,9 @@ class Hdf5Storage {
 /// Returns file access properties for a new file, in the format of HDF5 1.8, which all readers
 /// know.
 Hdf5Id new_file_access();
+
+/// Opens a dataset with a cache of so many bytes for its chunks.
+Hdf5Id open_with_cache(hid_t file, const std::string& path, std::size_t cache);
 
 /// Syncs a closed file to the device.
 void sync_file(const std::string& path);

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/text_table.h"
 #include "files/open_source.h"
+#include "hdf5/files/hdf5_check.h"
 #include "hdf5/files/hdf5_source.h"
 #include "hdf5/files/log_report.h"
 
@@ -19,7 +20,7 @@ std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string&, S
 
 extern const FormatEntry hdf5_format{"hdf5", false, is_hdf5_file, open_hdf5};
 
-std::vector<std::string> check_hdf5(const std::string& path, bool, Count&, Count&) {
+std::vector<std::string> check_hdf5(const std::string& path, bool, Hdf5Checked&) {
   refuse_without_hdf5(path, "reads no");
 }
 

@@ -6,26 +6,13 @@
 #include <string_view>
 
 #include "array/convert.h"
+#include "base/netcdf4_names.h"
 #include "base/text_table.h"
 
 namespace forebay {
 namespace {
 
 constexpr Count most_bytes = 64 << 20;  // of one attribute; real ones are far smaller
-// The prefix of an attribute's name that HDF5 or netCDF-4 reserves.
-constexpr std::string_view apart = "_nc4_att_";
-
-// netCDF-C hides reserved names of datasets in groups too.
-std::string stored_name(const std::string& name) {
-  const bool taken = is_reserved_in_dataset(name, true) || is_reserved_in_root(name);
-  return taken || name.starts_with(apart) ? std::string(apart) + name : name;
-}
-
-std::string shown_name(const std::string& stored) {
-  if (!stored.starts_with(apart)) return stored;
-  std::string name = stored.substr(apart.size());
-  return stored_name(name) == stored ? name : stored;
-}
 
 struct Opened {
   std::string what;  // for messages
@@ -65,18 +52,6 @@ std::string read_text(const Opened& from) {
   return text;
 }
 
-void write_values(hid_t object, const std::string& name, Type type, Count count, bool scalar,
-                  const void* native) {
-  const std::string what = "attribute " + printable(name);
-  const Hdf5Id stored = stored_type(type), memory = native_type(type);
-  const Hdf5Id space =
-      count == 0 ? owned(H5Screate(H5S_NULL), what)
-                 : simple_space(scalar ? std::vector<Count>{} : std::vector<Count>{count});
-  const Hdf5Id attribute =
-      owned(H5Acreate2(object, name.c_str(), stored, space, H5P_DEFAULT, H5P_DEFAULT), what);
-  if (count > 0) checked(H5Awrite(attribute, memory, native), what);
-}
-
 bool text_attribute_begins(hid_t object, const char* name, std::string_view begin) {
   if (H5Aexists(object, name) <= 0) return false;
   const Opened opened = open_attribute(object, name);
@@ -90,7 +65,7 @@ bool text_attribute_begins(hid_t object, const char* name, std::string_view begi
 ReadAttribute read_attribute(hid_t object, const std::string& name) {
   const Opened opened = open_attribute(object, name);
   ReadAttribute read;
-  read.attribute.name = shown_name(name);
+  read.attribute.name = shown_from_netcdf4(name);
   Count bytes = 0;
   const auto width = static_cast<Count>(H5Tget_size(opened.type));
   if (!multiply_fits(opened.elements, width, bytes) || bytes > most_bytes) {
@@ -143,40 +118,6 @@ std::vector<std::string> read_string_list(hid_t object, const std::string& name)
     values.emplace_back(one.substr(0, one.find_last_not_of('\0') + 1));
   }
   return values;
-}
-
-void write_text_attribute(hid_t object, const std::string& name, const std::string& text) {
-  const std::string what = "attribute " + printable(name);
-  const Hdf5Id type = owned(H5Tcopy(H5T_C_S1), what);
-  checked(H5Tset_size(type, std::max<std::size_t>(text.size(), 1)), what);
-  checked(H5Tset_strpad(type, H5T_STR_NULLTERM), what);
-  const bool ascii = std::all_of(text.begin(), text.end(),
-                                 [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  checked(H5Tset_cset(type, ascii ? H5T_CSET_ASCII : H5T_CSET_UTF8), what);
-  const Hdf5Id space = owned(H5Screate(text.empty() ? H5S_NULL : H5S_SCALAR), what);
-  const Hdf5Id attribute =
-      owned(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), what);
-  if (!text.empty()) checked(H5Awrite(attribute, type, text.data()), what);
-}
-
-void write_attribute(hid_t object, const Attribute& attribute) {
-  const std::string name = stored_name(attribute.name);
-  if (attribute.type == Type::chr) {
-    // The whole value: text_of() would drop NULs at its end.
-    write_text_attribute(
-        object, name,
-        {reinterpret_cast<const char*>(attribute.value.data()), attribute.value.size()});
-    return;
-  }
-  std::vector<std::byte> native(attribute.value.size());
-  from_external(attribute.type, attribute.value.data(), attribute.type, native.data(),
-                attribute.count, nullptr);
-  write_values(object, name, attribute.type, attribute.count, false, native.data());
-}
-
-void write_integers(hid_t object, const std::string& name, const std::vector<int>& values,
-                    bool scalar) {
-  write_values(object, name, Type::int32, std::ssize(values), scalar, values.data());
 }
 
 std::vector<int> integer_attribute_list(hid_t object, const std::string& name) {

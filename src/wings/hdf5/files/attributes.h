@@ -19,21 +19,12 @@ struct ReadAttribute {
   bool string_list = false;  ///< refused because it is a list of strings (not just one)
 };
 
-/// Reads numbers, or text: a single string of any kind. Throws for damage.
+/// Reads numbers, or text: a single string of any kind. A name with the prefix by which files avoid
+/// reserved names (base/netcdf4_names.h) is the name without it. Throws for damage.
 ReadAttribute read_attribute(hid_t object, const std::string& name);
 
 /// Returns the values of an attribute that is a list of strings.
 std::vector<std::string> read_string_list(hid_t object, const std::string& name);
-
-/// Writes an attribute as netCDF-C does: text as one string of fixed length, numbers as a list. A
-/// name that HDF5 or netCDF-4 reserves (CLASS, DIMENSION_LIST, ...) gets the prefix "_nc4_att_",
-/// which read_attribute() removes.
-void write_attribute(hid_t object, const Attribute& attribute);
-/// Writes one string of fixed length; a null dataspace for an empty text.
-void write_text_attribute(hid_t object, const std::string& name, const std::string& text);
-/// Writes int32 values; a single one as a scalar if `scalar`.
-void write_integers(hid_t object, const std::string& name, const std::vector<int>& values,
-                    bool scalar);
 
 /// Returns the values of an integer attribute; nothing if there is no such attribute.
 std::vector<int> integer_attribute_list(hid_t object, const std::string& name);

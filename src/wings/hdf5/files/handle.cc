@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 #include "base/text_table.h"
-#include "hdf5/log/masked_signature.h"
+#include "hdf5/files/hdf5_check.h"
+#include "hdf5/files/zstd_filter.h"
 #include "hdf5/log/undo_file.h"
 #include "hdf5/shared/driver_table.h"
 
@@ -55,6 +56,7 @@ void start_hdf5() {
     // what is left.
     H5dont_atexit();
     H5open();
+    register_zstd_filter();
     if (connector) ::setenv("HDF5_VOL_CONNECTOR", connector->c_str(), 1);
     return true;
   }();
@@ -86,11 +88,10 @@ void throw_hdf5(std::string_view failed) {
 }
 
 Hdf5Id open_hdf5_file(const std::string& path) {
+  try_hdf5_structure(path);
   start_hdf5();
   put_back(path, false);  // repairs a log file whose job was killed during a flush
   const Hdf5Id access = owned(H5Pcreate(H5P_FILE_ACCESS), "file access");
-  std::optional<UnmaskedReading> unmasked;
-  if (const auto place = logged::find_masked_signature(path)) unmasked.emplace(access, *place);
   Hdf5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access));
   if (!file.valid()) throw_hdf5(printable(path) + ": HDF5 cannot open it");
   return file;
@@ -143,13 +144,6 @@ Hdf5Id string_memory_type(hid_t file_type) {
   Hdf5Id type = owned(H5Tcopy(file_type), "a type");
   if (H5Tis_variable_str(file_type) <= 0) checked(H5Tset_strpad(type, H5T_STR_NULLPAD), "a type");
   return type;
-}
-
-Hdf5Id stored_type(Type type) {
-  const hid_t of[] = {H5I_INVALID_HID, H5T_STD_I8LE,   H5T_C_S1,       H5T_STD_I16LE,
-                      H5T_STD_I32LE,   H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_STD_U8LE,
-                      H5T_STD_U16LE,   H5T_STD_U32LE,  H5T_STD_I64LE,  H5T_STD_U64LE};
-  return owned(H5Tcopy(of[static_cast<std::size_t>(type)]), "a type");
 }
 
 Hdf5Id native_type(Type type) {

@@ -19,7 +19,8 @@ namespace forebay {
 /// connector in the environment stands between a tool and the file.
 void start_hdf5();
 
-/// Opens a file for reading. Errors begin with the path.
+/// Opens a file for reading, after a companion has tried it (hdf5/files/hdf5_check.h). Errors begin
+/// with the path.
 Hdf5Id open_hdf5_file(const std::string& path);
 
 /// Returns the path of an open file.
@@ -42,9 +43,7 @@ std::optional<Count> string_width(hid_t file_type);
 /// Returns the memory type for such strings: fixed length padded with NULs, or `char*`.
 Hdf5Id string_memory_type(hid_t file_type);
 
-/// Returns the file type for elements of a classic type: little-endian; text of one character.
-Hdf5Id stored_type(Type type);
-/// Returns the memory type for the same elements.
+/// Returns the memory type for elements of a classic type.
 Hdf5Id native_type(Type type);
 
 /// A link of a group. Links and attributes come in the order of creation if the file tracks it,

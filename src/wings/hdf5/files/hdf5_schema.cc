@@ -51,7 +51,9 @@ std::string filter_name(H5Z_filter_t filter, unsigned level) {
       {H5Z_FILTER_SZIP, "szip"},
       {H5Z_FILTER_NBIT, "nbit"},
       {H5Z_FILTER_SCALEOFFSET, "scaleoffset"}};
+  constexpr H5Z_filter_t zstd = 32015;  // registered with The HDF Group
   if (filter == H5Z_FILTER_DEFLATE) return "deflate:" + std::to_string(level);
+  if (filter == zstd) return "zstd:" + std::to_string(level);
   for (const auto& [known, name] : names)
     if (known == filter) return name;
   return "filter-" + std::to_string(filter);
@@ -121,6 +123,7 @@ class ContentsReader {
   Hdf5Contents run() {
     const Hdf5Id root = owned(H5Gopen2(file_, "/", H5P_DEFAULT), "the root group");
     contents_.netcdf = H5Aexists(root, "_NCProperties") > 0;
+    contents_.classic_model = H5Aexists(root, "_nc3_strict") > 0;
     visit(root, "/");
     if (!only_.empty() && !found_group_)
       throw Error(Errc::enogrp, "there is no group \"" + printable(only_) + "\"", group_names());

@@ -38,7 +38,8 @@ struct Hdf5Contents {
   std::vector<SourceGroup> groups;  ///< without the root
   std::vector<LeftOut> left_out;
   std::vector<StringList> string_lists;
-  bool netcdf = false;  ///< the file follows the conventions of netCDF-4
+  bool netcdf = false;         ///< the file follows the conventions of netCDF-4
+  bool classic_model = false;  ///< and its classic model
 };
 
 /// Reads all but values. With `group` (a path, "/" for the root), reads that group's own

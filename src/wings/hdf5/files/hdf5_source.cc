@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 
 #include "array/convert.h"
 #include "base/attempt.h"
@@ -11,6 +10,7 @@
 #include "base/fill_elements.h"
 #include "base/text_table.h"
 #include "files/open_source.h"
+#include "hdf5/files/attributes.h"
 #include "hdf5/files/hdf5_chunks.h"
 #include "hdf5/files/hdf5_schema.h"
 #include "hdf5/files/view.h"
@@ -39,6 +39,7 @@ class Hdf5Source final : public Source {
   const std::vector<SourceGroup>& groups() const override { return contents_.groups; }
   const std::vector<LeftOut>& left_out() const override { return contents_.left_out; }
   bool is_hdf5() const override { return true; }
+  bool has_classic_model() const override { return contents_.classic_model; }
   std::string codec(VarId var) const override { return contents_.variables[index(var)].filters; }
   std::optional<Count> stored_bytes(VarId var) const override {
     return contents_.variables[index(var)].stored_bytes;
@@ -202,67 +203,6 @@ class Hdf5Source final : public Source {
   mutable Hdf5Id memory_;
 };
 
-// -- check ----------------------------------------------------------------------------------------
-
-class Checker {
- public:
-  Checker(hid_t file, bool values) : view_(make_view(file)), values_(values) {}
-
-  void visit(hid_t group, const std::string& path) {
-    if (!seen_.insert(object_of(group).address).second) return;
-    for (const Hdf5Link& link : links_of(group)) {
-      if (link.kind != H5L_TYPE_HARD || view_->hides_link(path, link.name)) continue;
-      const std::string name = joined_path(path, link.name);
-      try {
-        visit_object(group, link.name, name);
-      } catch (const Error& error) {
-        faults_.push_back(printable(name) + ": " + error.message());
-      }
-    }
-  }
-
-  std::vector<std::string> faults_;
-  Count datasets_ = 0, bytes_ = 0;
-
- private:
-  void visit_object(hid_t group, const std::string& link, const std::string& path) {
-    const Hdf5Id object = owned(H5Oopen(group, link.c_str(), H5P_DEFAULT), "cannot be opened");
-    const Hdf5Object known = object_of(object);
-    for (const std::string& name : attribute_names(object))
-      owned(H5Aopen(object, name.c_str(), H5P_DEFAULT), "attribute " + printable(name));
-    if (known.kind == H5O_TYPE_GROUP) {
-      visit(object, path);
-    } else if (known.kind == H5O_TYPE_DATASET && seen_.insert(known.address).second) {
-      ++datasets_;
-      const Extents extents = extents_of(view_->space(object));
-      if (values_ && !extents.null) read_all(object, extents.now);
-    }
-  }
-
-  void read_all(hid_t dataset, const std::vector<Count>& extents) {
-    constexpr Count block_bytes = 8 << 20;
-    const Hdf5Id type = view_->type(dataset);
-    const Hdf5Id memory = owned(H5Tget_native_type(type, H5T_DIR_DEFAULT), "its type");
-    const bool varying = H5Tdetect_class(memory, H5T_VLEN) > 0 || H5Tis_variable_str(memory) > 0;
-    const Blocks blocks(extents, chunk_shape_of(view_->creation(dataset), extents.size()),
-                        static_cast<Count>(H5Tget_size(memory)), block_bytes);
-    std::vector<std::byte> values;
-    for (Count b = 0; b < blocks.size(); ++b) {
-      const Subarray part = blocks[b];
-      values.assign(static_cast<std::size_t>(part.elements()) * H5Tget_size(memory), std::byte{0});
-      view_->read(dataset, memory, part, values.data());
-      bytes_ += std::ssize(values);
-      if (!varying) continue;
-      const Hdf5Id space = simple_space(part.count);
-      H5Dvlen_reclaim(memory, space, H5P_DEFAULT, values.data());
-    }
-  }
-
-  std::unique_ptr<Hdf5View> view_;
-  bool values_;
-  std::set<Hdf5Address> seen_;
-};
-
 }  // namespace
 
 extern const FormatEntry hdf5_format{"hdf5", true, is_hdf5_file, open_hdf5};
@@ -270,17 +210,6 @@ extern const FormatEntry hdf5_format{"hdf5", true, is_hdf5_file, open_hdf5};
 std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string& group,
                                   Strings strings) {
   return std::make_unique<Hdf5Source>(path, group, strings);
-}
-
-std::vector<std::string> check_hdf5(const std::string& path, bool values, Count& datasets,
-                                    Count& bytes) {
-  const Hdf5Id file = open_hdf5_file(path);
-  const Hdf5Id root = owned(H5Gopen2(file, "/", H5P_DEFAULT), printable(path));
-  Checker checker(file, values);
-  checker.visit(root, "/");
-  datasets = checker.datasets_;
-  bytes = checker.bytes_;
-  return std::move(checker.faults_);
 }
 
 }  // namespace forebay

@@ -20,10 +20,4 @@ extern const FormatEntry hdf5_format;
 std::unique_ptr<Source> open_hdf5(const std::string& path, const std::string& group,
                                   Strings strings);
 
-/// Opens every object of an HDF5 file and, with `values`, reads all its elements, so that filters
-/// with checksums verify them. Returns one sentence for each unreadable object. Throws if the file
-/// cannot be opened.
-std::vector<std::string> check_hdf5(const std::string& path, bool values, Count& datasets,
-                                    Count& bytes);
-
 }  // namespace forebay

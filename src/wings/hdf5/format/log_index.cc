@@ -9,7 +9,9 @@ namespace forebay::logged {
 namespace {
 
 constexpr std::uint32_t index_magic = 0x46424c49;  // "FBLI"
-constexpr std::size_t entry_bytes = 69, fixed_numbers = 10, place_bytes = 32;
+constexpr std::uint16_t index_version = 2;  // 1: lists without pages, before the first release
+constexpr std::size_t entry_bytes = 69, fixed_numbers = 10, place_bytes = 40;
+constexpr std::uint32_t page_writes = 256;
 
 /// Calls f with the numbers that say where an entry's data and pattern are, in their order in the
 /// file.
@@ -46,51 +48,180 @@ void parse_entry(Parser& in, Entry& entry, PatternRef& ref) {
 
 }  // namespace
 
-std::vector<std::byte> print_list(const EntryList& list) {
+std::size_t ListHead::record_bytes() const { return 4 + 8 * box_numbers() + entry_bytes; }
+
+Count ListHead::page_bytes(std::size_t page) const {
+  const std::size_t before = page * page_writes;
+  return static_cast<Count>(record_bytes() * std::min<std::size_t>(page_writes, writes - before));
+}
+
+Offset ListHead::page_place(std::size_t page) const {
+  return bytes + static_cast<Offset>(page * page_writes * record_bytes());
+}
+
+Count ListHead::memory() const {
+  return static_cast<Count>(sizeof *this + cuts.size() * sizeof(NumberedEntry) +
+                            8 * (bounds.size() + hashes.size() + inner.size()));
+}
+
+namespace {
+
+/// Prints the writes [from, to) of `order`. Widens `bounds` to their boxes.
+std::vector<std::byte> print_page(const EntryList& list, std::size_t from, std::size_t to,
+                                  Count* bounds) {
   Printer out;
-  out.number(std::max<std::uint32_t>(list.ndims, 1));
-  out.number(list.by_box ? 1 : 0);
-  out.number(list.entries.size());
-  out.number(list.order.size());
-  if (!list.by_box)
-    for (std::size_t d = 1; d < list.ndims; ++d)
-      out.count(d <= list.inner.size() ? list.inner[d - 1] : 1);
-  for (std::size_t i = 0; i < list.entries.size(); ++i)
-    print_entry(list.entries[i], list.refs[i], out);
-  for (const std::uint32_t n : list.order) out.fixed(n);
-  for (const Count n : list.boxes) out.fixed(n);
+  const std::size_t numbers = list.box_numbers();
+  for (std::size_t i = from; i < to; ++i) {
+    const std::uint32_t n = list.order[i];
+    out.fixed(n);
+    for (std::size_t k = 0; k < numbers; ++k) {
+      const Count number = list.boxes[i * numbers + k];
+      out.fixed(number);
+      const bool first = i == from;
+      if (first || (k % 2 == 0 ? number < bounds[k] : number > bounds[k])) bounds[k] = number;
+    }
+    print_entry(list.entries[n], list.refs[n], out);
+  }
   return std::move(out.bytes());
 }
 
-EntryList parse_list(std::span<const std::byte> bytes) {
-  Parser in(bytes);
-  EntryList list;
+/// Parses low and high of each dimension.
+void parse_box(Parser& in, std::size_t numbers, std::vector<Count>& boxes) {
+  for (std::size_t k = 0; k < numbers; k += 2) {
+    const auto low = in.fixed<Count>(), high = in.fixed<Count>();
+    if (low < 0 || high <= low) damaged("an index's box");
+    boxes.insert(boxes.end(), {low, high});
+  }
+}
+
+NumberedEntry parse_numbered(Parser& in, std::uint32_t number, std::size_t entries) {
+  NumberedEntry one;
+  one.number = number;
+  parse_entry(in, one.entry, one.ref);
+  if (number >= entries) damaged("a list's order");
+  return one;
+}
+
+}  // namespace
+
+std::vector<std::byte> print_list(const EntryList& list) {
+  const std::size_t numbers = list.box_numbers(), writes = list.order.size();
+  const std::size_t pages = (writes + page_writes - 1) / page_writes;
+  Count stored = 0;
+  for (const Entry& entry : list.entries) stored += entry.stored;
+  Printer out;
+  out.number(std::max<std::uint32_t>(list.ndims, 1));
+  out.number(list.by_box ? 1 : 0);
+  out.number(writes);
+  out.number(page_writes);
+  out.number(list.entries.size() - writes);
+  out.count(stored);
+  if (!list.by_box)
+    for (std::size_t d = 1; d < list.ndims; ++d)
+      out.count(d <= list.inner.size() ? list.inner[d - 1] : 1);
+  for (std::uint32_t n = 0; n < list.entries.size(); ++n) {
+    if (list.entries[n].kind == Kind::write) continue;
+    out.fixed(n);
+    print_entry(list.entries[n], list.refs[n], out);
+  }
+  std::vector<std::byte> printed;
+  for (std::size_t page = 0; page < pages; ++page) {
+    std::vector<Count> bounds(numbers);
+    const auto records = print_page(list, page * page_writes,
+                                    std::min(writes, (page + 1) * page_writes), bounds.data());
+    for (const Count number : bounds) out.fixed(number);
+    out.fixed(hash_of(records));
+    printed.insert(printed.end(), records.begin(), records.end());
+  }
+  out.raw(printed);
+  return std::move(out.bytes());
+}
+
+ListHead parse_head(std::span<const std::byte> beginning, Count list) {
+  Parser in(beginning);
+  ListHead head;
   const std::uint64_t ndims = in.number(), by_box = in.number();
   if (ndims < 1 || ndims > 32 || by_box > 1 || (by_box == 1 && ndims == 1))
     damaged("a list's dimensions");
-  list.ndims = static_cast<std::uint32_t>(ndims);
-  list.by_box = by_box == 1;
-  const std::size_t entries = in.items(entry_bytes), ordered = in.items(4);
-  if (ordered > entries || entries > UINT32_MAX) damaged("a list's length");
+  head.ndims = static_cast<std::uint32_t>(ndims);
+  head.by_box = by_box == 1;
+  const std::uint64_t writes = in.number(), of_page = in.number();
+  const std::size_t cuts = in.items(4 + entry_bytes);
+  if (writes > UINT32_MAX - cuts || of_page < 1 || of_page > UINT32_MAX) damaged("a list's length");
+  head.writes = static_cast<std::uint32_t>(writes);
+  head.page_writes = static_cast<std::uint32_t>(of_page);
+  head.stored = in.count();
   Count product = 1;
-  for (std::size_t d = 1; d < list.ndims && !list.by_box; ++d) {
-    list.inner.push_back(in.count());
-    if (list.inner.back() < 1 || !multiply_fits(product, list.inner.back(), product))
+  for (std::size_t d = 1; d < head.ndims && !head.by_box; ++d) {
+    head.inner.push_back(in.count());
+    if (head.inner.back() < 1 || !multiply_fits(product, head.inner.back(), product))
       damaged("a list's extents");
   }
-  list.entries.resize(entries);
-  list.refs.resize(entries);
-  for (std::size_t i = 0; i < entries; ++i) parse_entry(in, list.entries[i], list.refs[i]);
-  const std::size_t numbers = 2 * list.box_dims();
-  if (in.left() / (4 + 8 * numbers) < ordered) damaged("a list is longer than its bytes");
-  list.order.resize(ordered);
-  for (std::uint32_t& n : list.order) {
-    n = in.fixed<std::uint32_t>();
-    if (n >= entries) damaged("a list's order");
+  for (std::size_t i = 0; i < cuts; ++i) {
+    const auto number = in.fixed<std::uint32_t>();
+    if (!head.cuts.empty() && number <= head.cuts.back().number) damaged("a list's order");
+    head.cuts.push_back(parse_numbered(in, number, writes + cuts));
+    if (head.cuts.back().entry.kind == Kind::write) damaged("a list's order");
   }
-  list.boxes.resize(ordered * numbers);
-  for (Count& n : list.boxes) n = in.fixed<Count>();
-  if (in.left() != 0) damaged("a list is longer than it says");
+  const std::size_t pages = (writes + of_page - 1) / of_page;
+  if (in.left() / (8 * head.box_numbers() + 8) < pages) damaged("a list is longer than its bytes");
+  for (std::size_t i = 0; i < pages; ++i) {
+    parse_box(in, head.box_numbers(), head.bounds);
+    head.hashes.push_back(in.fixed<std::uint64_t>());
+  }
+  head.bytes = static_cast<Count>(beginning.size() - in.left());
+  if ((list - head.bytes) % static_cast<Count>(head.record_bytes()) != 0 ||
+      (list - head.bytes) / static_cast<Count>(head.record_bytes()) != static_cast<Count>(writes))
+    damaged("a list is longer than it says");
+  return head;
+}
+
+NumberedEntry parse_record(const ListHead& head, std::span<const std::byte> record) {
+  Parser in(record);
+  const auto number = in.fixed<std::uint32_t>();
+  in.take(8 * head.box_numbers());
+  NumberedEntry one = parse_numbered(in, number, head.entries());
+  if (one.entry.kind != Kind::write) damaged("an index's order");
+  return one;
+}
+
+void find_in_page(const ListHead& head, std::span<const std::byte> page, const Count* box,
+                  const std::function<void(std::span<const std::byte> record)>& use) {
+  const std::size_t bytes = head.record_bytes(), numbers = head.box_numbers();
+  Count its[2 * 32];
+  for (std::size_t at = 0; at + bytes <= page.size(); at += bytes) {
+    for (std::size_t k = 0; k < numbers; ++k) its[k] = load_be<Count>(&page[at + 4 + 8 * k]);
+    if (boxes_meet(its, box, head.box_dims())) use(page.subspan(at, bytes));
+  }
+}
+
+EntryList parse_list(std::span<const std::byte> bytes) {
+  const ListHead head = parse_head(bytes, static_cast<Count>(bytes.size()));
+  EntryList list;
+  static_cast<ListShape&>(list) = head;
+  list.entries.resize(head.entries());
+  list.refs.resize(head.entries());
+  std::vector<bool> there(head.entries());
+  const auto add = [&](const NumberedEntry& one) {
+    if (there[one.number]) damaged("a list's order");
+    there[one.number] = true;
+    list.entries[one.number] = one.entry;
+    list.refs[one.number] = one.ref;
+  };
+  for (const NumberedEntry& cut : head.cuts) add(cut);
+  for (std::size_t page = 0; page < head.hashes.size(); ++page) {
+    const auto records = bytes.subspan(static_cast<std::size_t>(head.page_place(page)),
+                                       static_cast<std::size_t>(head.page_bytes(page)));
+    if (hash_of(records) != head.hashes[page]) damaged("the checksum of a page does not hold");
+    for (std::size_t at = 0; at < records.size(); at += head.record_bytes()) {
+      const auto record = records.subspan(at, head.record_bytes());
+      const NumberedEntry one = parse_record(head, record);
+      add(one);
+      list.order.push_back(one.number);
+      Parser in(record.subspan(4));
+      parse_box(in, head.box_numbers(), list.boxes);
+    }
+  }
   return list;
 }
 
@@ -102,7 +233,7 @@ Count directory_bytes(std::size_t datasets) {
 
 std::vector<std::byte> print_directory(const IndexDirectory& directory) {
   Printer out;
-  out.front(index_magic);
+  out.front(index_magic, index_version);
   out.fixed(static_cast<std::uint64_t>(directory.places.size()));
   out.fixed(std::uint64_t{0});
   for (const std::uint64_t n : {directory.blocks, directory.epoch, directory.entries}) out.fixed(n);
@@ -111,6 +242,7 @@ std::vector<std::byte> print_directory(const IndexDirectory& directory) {
     out.fixed(place.dataset);
     out.fixed(place.place);
     out.fixed(place.bytes);
+    out.fixed(place.head);
     out.fixed(place.hash);
   }
   out.fixed_at(16, hash_of(std::span(out.bytes()).subspan(index_front_bytes)));
@@ -119,12 +251,16 @@ std::vector<std::byte> print_directory(const IndexDirectory& directory) {
 
 Count directory_bytes_of(std::span<const std::byte> front, Count index) {
   Parser in(front);
-  in.front(index_magic, "the index");
+  in.front(index_magic, "the index", index_version);
   const auto datasets = in.fixed<std::uint64_t>();
   if (datasets > static_cast<std::uint64_t>(index) / place_bytes ||
       directory_bytes(datasets) > index)
     damaged("the index's directory is longer than the index");
   return directory_bytes(datasets);
+}
+
+bool is_without_pages(std::span<const std::byte> front) {
+  return Parser(front).front(index_magic, "the index", index_version) < index_version;
 }
 
 IndexDirectory parse_directory(std::span<const std::byte> bytes, Count index) {
@@ -142,9 +278,10 @@ IndexDirectory parse_directory(std::span<const std::byte> bytes, Count index) {
     place.dataset = in.fixed<std::uint64_t>();
     place.place = in.fixed<Offset>();
     place.bytes = in.fixed<Count>();
+    place.head = in.fixed<Count>();
     place.hash = in.fixed<std::uint64_t>();
     if (place.place < 0 || place.bytes < 0 || place.place > index ||
-        place.bytes > index - place.place)
+        place.bytes > index - place.place || place.head < 0 || place.head > place.bytes)
       damaged("a list lies outside the index");
     if (!directory.places.empty() && directory.places.back().dataset >= place.dataset)
       damaged("the index's directory is in no order");

@@ -111,8 +111,10 @@ Share print_share(std::map<std::uint64_t, Lookup>& lookups) {
   for (auto& [dataset, lookup] : lookups) {
     if (lookup.stale()) lookup.build();
     const auto list = print_list(lookup.list());
-    share.places.push_back({dataset, static_cast<Offset>(share.lists.size()),
-                            static_cast<Count>(list.size()), hash_of(list)});
+    const auto bytes = static_cast<Count>(list.size());
+    const Count head = parse_head(list, bytes).bytes;
+    share.places.push_back({dataset, static_cast<Offset>(share.lists.size()), bytes, head,
+                            hash_of(std::span(list).first(static_cast<std::size_t>(head)))});
     share.lists.insert(share.lists.end(), list.begin(), list.end());
     share.entries += lookup.size();
   }

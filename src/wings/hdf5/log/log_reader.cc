@@ -26,6 +26,10 @@ constexpr Count near_bytes = 16 << 10;
 constexpr Count near_window = 512 << 10;
 constexpr Count most_filtered = Count{4} << 30;  // HDF5 has no larger chunk
 
+[[noreturn]] void other_dimensions(std::uint64_t dataset) {
+  damaged("dataset " + std::to_string(dataset) + " has other dimensions");
+}
+
 [[noreturn]] void does_not_hold(const Entry& entry) {
   damaged("the checksum of data at byte " + std::to_string(entry.data) + " does not hold");
 }
@@ -78,7 +82,8 @@ LogReader::LogReader(ByteFile& file, OpenSubfile open_subfile, Count memory_limi
     : file_(file),
       open_subfile_(std::move(open_subfile)),
       memory_limit_(memory_limit),
-      report_(report) {}
+      report_(report),
+      index_([this](Offset place, Count n) { return bytes(file_, place, n); }, memory_limit / 4) {}
 
 std::vector<std::byte> LogReader::bytes(ByteFile& file, Offset place, Count n) {
   Offset end = 0;
@@ -105,22 +110,22 @@ std::vector<std::byte> LogReader::beginning(Offset place, Count all, Count least
 }
 
 void LogReader::set_index(Offset place, Count n) {
-  directory_ = parse_directory(
-      beginning(place, n, index_front_bytes,
-                [&](std::span<const std::byte> front) { return directory_bytes_of(front, n); }),
-      n);
-  index_place_ = place;
-  index_ = {};
-  forget_lookups();  // they may lack entries that the index has
+  bool old = false;
+  const auto front = beginning(place, n, index_front_bytes, [&](std::span<const std::byte> begin) {
+    old = is_without_pages(begin);
+    return old ? index_front_bytes : directory_bytes_of(begin, n);
+  });
+  if (old) return;
+  index_.set(parse_directory(front, n), place, {});
+  forget_lookups();  // they may have entries that the index has
 }
 
 void LogReader::set_index(Offset place, std::span<const std::byte> index) {
   const auto n = static_cast<Count>(index.size());
   const auto begin = index.first(static_cast<std::size_t>(std::min(n, index_front_bytes)));
+  if (is_without_pages(begin)) return;
   const Count front = directory_bytes_of(begin, n);
-  directory_ = parse_directory(index.first(static_cast<std::size_t>(front)), n);
-  index_place_ = place;
-  index_ = index;
+  index_.set(parse_directory(index.first(static_cast<std::size_t>(front)), n), place, index);
   forget_lookups();
 }
 
@@ -176,7 +181,7 @@ std::shared_ptr<const Pattern> LogReader::pattern(const PatternRef& ref) {
     throw;
   }
   pattern_memory_ += memory;
-  while (pattern_memory_ > memory_limit_ / 2 && recent_.size() > 1) {
+  while (pattern_memory_ > memory_limit_ / 4 && recent_.size() > 1) {
     const auto oldest = patterns_.find(recent_.back());
     pattern_memory_ -= oldest->second.memory;
     patterns_.erase(oldest);
@@ -191,7 +196,7 @@ void LogReader::add_block(const MetadataBlock& block) {
   Offset end = 0;
   if (block.place < 0 || block.bytes < 0 || !add_fits(block.place, block.bytes, end))
     damaged("the place of a block of metadata");
-  if (blocks_.size() >= directory_.blocks) fresh_bytes_ += block.bytes;
+  if (blocks_.size() >= directory().blocks) fresh_bytes_ += block.bytes;
   blocks_.push_back(block);
 }
 
@@ -231,30 +236,56 @@ std::optional<Bounds> LogReader::bounds(const Section& section, const Entry& ent
 }
 
 std::uint64_t LogReader::last_epoch() {
-  std::uint64_t last = directory_.epoch;
-  for (std::size_t b = directory_.blocks; b < blocks_.size(); ++b)
+  std::uint64_t last = directory().epoch;
+  for (std::size_t b = directory().blocks; b < blocks_.size(); ++b)
     last = std::max(last, table_of(blocks_[b]).epoch);
   return last;
 }
 
 Lookup LogReader::from_index(std::uint64_t dataset, std::uint32_t ndims) {
-  const auto& places = directory_.places;
-  const auto at =
-      std::lower_bound(places.begin(), places.end(), dataset,
-                       [](const IndexPlace& p, std::uint64_t id) { return p.dataset < id; });
-  if (at == places.end() || at->dataset != dataset) return Lookup(ndims);
-  std::vector<std::byte> read;
-  std::span<const std::byte> list;
-  if (index_.empty())
-    list = read = bytes(file_, index_place_ + at->place, at->bytes);
-  else
-    list = index_.subspan(static_cast<std::size_t>(at->place), static_cast<std::size_t>(at->bytes));
-  if (hash_of(list) != at->hash)
-    damaged("the checksum of dataset " + std::to_string(dataset) + "'s index does not hold");
-  Lookup lookup(parse_list(list));
-  if (ndims != 0 && !lookup.set_ndims(ndims))
-    damaged("the index of dataset " + std::to_string(dataset) + " has other dimensions");
+  Lookup lookup(index_.list(dataset));
+  if (lookup.size() == 0) return Lookup(ndims);
+  if (ndims != 0 && !lookup.set_ndims(ndims)) other_dimensions(dataset);
   return lookup;
+}
+
+std::shared_ptr<const ListHead> LogReader::head(std::uint64_t dataset, std::uint32_t ndims) {
+  auto head = index_.head(dataset);
+  if (head && head->writes > 0 && head->ndims != ndims) other_dimensions(dataset);
+  return head;
+}
+
+std::vector<NumberedEntry> LogReader::find_indexed(std::uint64_t dataset, std::uint32_t ndims,
+                                                   const Bounds& wanted) {
+  std::vector<NumberedEntry> found;
+  const auto head = this->head(dataset, ndims);
+  if (!head) return found;
+  if (head->writes > 0) {
+    const std::vector<Count> box = wanted_box(*head, wanted);
+    for (const std::uint32_t page : pages_meeting(*head, box.data()))
+      find_in_page(
+          *head, index_.page(dataset, *head, page), box.data(),
+          [&](std::span<const std::byte> record) { found.push_back(parse_record(*head, record)); });
+  }
+  complete(*head, found);
+  return found;
+}
+
+/// Adds the entries of blocks that the index does not cover. They all come later.
+void LogReader::add_fresh(std::uint64_t dataset, std::uint32_t ndims, const Bounds& wanted,
+                          std::vector<NumberedEntry>& found) {
+  const Lookup* const fresh = fresh_lookup(dataset, ndims);
+  if (fresh == nullptr) return;
+  std::vector<std::uint32_t> numbers;
+  fresh->find(wanted, numbers);
+  for (const std::uint32_t n : numbers) found.push_back({n, fresh->entry(n), fresh->ref(n)});
+}
+
+std::vector<NumberedEntry> LogReader::find(std::uint64_t dataset, std::uint32_t ndims,
+                                           const Bounds& wanted) {
+  auto found = find_indexed(dataset, ndims, wanted);
+  add_fresh(dataset, ndims, wanted, found);
+  return found;
 }
 
 /// Adds the entries of the blocks from `from` on: of all datasets, or of one.
@@ -264,11 +295,8 @@ void LogReader::extend(std::size_t from, std::optional<std::uint64_t> only) {
       if (only && entry.dataset != *only) continue;
       const auto bounds = this->bounds(section, entry);
       const auto dims = bounds ? static_cast<std::uint32_t>(bounds->low.size()) : 0;
-      auto at = lookups_.find(entry.dataset);
-      if (at == lookups_.end())
-        at = lookups_.emplace(entry.dataset, from_index(entry.dataset, dims)).first;
-      if (bounds && !at->second.set_ndims(dims))
-        damaged("dataset " + std::to_string(entry.dataset) + " has other dimensions");
+      const auto at = lookups_.try_emplace(entry.dataset, dims).first;
+      if (bounds && !at->second.set_ndims(dims)) other_dimensions(entry.dataset);
       at->second.add(entry, bounds ? section.patterns[entry.pattern] : PatternRef{},
                      entry.kind == Kind::write ? &*bounds : nullptr);
     }
@@ -280,11 +308,12 @@ void LogReader::extend(std::size_t from, std::optional<std::uint64_t> only) {
 void LogReader::forget_lookups() {
   lookups_.clear();
   covered_by_.clear();
-  covered_ = static_cast<std::size_t>(directory_.blocks);
+  covered_ = static_cast<std::size_t>(directory().blocks);
   lookup_memory_ = 0;
 }
 
-const Lookup& LogReader::lookup(std::uint64_t dataset, std::uint32_t ndims) {
+/// Returns the lookup of what the index does not cover; null if that is nothing.
+const Lookup* LogReader::fresh_lookup(std::uint64_t dataset, std::uint32_t ndims) {
   try {
     return complete_lookup(dataset, ndims);
   } catch (...) {
@@ -293,8 +322,8 @@ const Lookup& LogReader::lookup(std::uint64_t dataset, std::uint32_t ndims) {
   }
 }
 
-const Lookup& LogReader::complete_lookup(std::uint64_t dataset, std::uint32_t ndims) {
-  covered_ = std::max(covered_, static_cast<std::size_t>(directory_.blocks));
+const Lookup* LogReader::complete_lookup(std::uint64_t dataset, std::uint32_t ndims) {
+  covered_ = std::max(covered_, static_cast<std::size_t>(directory().blocks));
   const bool few = fresh_bytes_ <= memory_limit_ / 8;
   if (lookup_memory_ > memory_limit_ / 2 || few != all_at_once_) forget_lookups();
   all_at_once_ = few;
@@ -302,25 +331,23 @@ const Lookup& LogReader::complete_lookup(std::uint64_t dataset, std::uint32_t nd
     extend(covered_, std::nullopt);
     covered_ = blocks_.size();
   }
-  auto found = lookups_.find(dataset);
-  if (found == lookups_.end()) {
-    found = lookups_.emplace(dataset, from_index(dataset, ndims)).first;
-    lookup_memory_ += found->second.memory();
-  }
   if (!all_at_once_) {
     auto covered = covered_by_.emplace(dataset, covered_).first;
     if (covered->second < blocks_.size()) extend(covered->second, dataset);
     covered->second = blocks_.size();
   }
-  if (!found->second.set_ndims(ndims))
-    damaged("dataset " + std::to_string(dataset) + " has other dimensions");
+  const auto found = lookups_.find(dataset);
+  if (found == lookups_.end()) return nullptr;
+  if (!found->second.set_ndims(ndims)) other_dimensions(dataset);
   if (found->second.stale()) found->second.build();
-  return found->second;
+  return &found->second;
 }
 
 Count LogReader::stored_bytes(std::uint64_t dataset, std::uint32_t ndims) {
   Count sum = 0;
-  for (const Entry& entry : lookup(dataset, ndims).list().entries) sum += entry.stored;
+  if (const auto head = this->head(dataset, ndims)) sum = head->stored;
+  if (const Lookup* const fresh = fresh_lookup(dataset, ndims))
+    for (const Entry& entry : fresh->list().entries) sum += entry.stored;
   return sum + (others_ ? others_->stored_bytes(dataset) : 0);
 }
 
@@ -548,31 +575,29 @@ bool LogReader::read_pending(const DatasetShape& dataset, const Placed& wanted,
 }
 
 bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
-                     const LogWriter* writer) {
+                     const LogWriter* writer, std::vector<NumberedEntry>* indexed) {
   ++report_[Counter::requests];
   report_[Counter::bytes_asked_read] += static_cast<std::int64_t>(out.size());
-  const Lookup& lookup = this->lookup(dataset.id, dataset.ndims);
-  std::vector<std::uint32_t> numbers;
   const Bounds bounds = bounds_of(wanted.pattern, wanted.base);
-  lookup.find(bounds, numbers);
+  std::vector<NumberedEntry> found =
+      indexed != nullptr ? std::move(*indexed) : find_indexed(dataset.id, dataset.ndims, bounds);
+  add_fresh(dataset.id, dataset.ndims, bounds, found);
   // An entry is not needed if a later write has the same selection.
   std::set<std::pair<Offset, Count>> covered;
-  std::vector<std::uint32_t> needed;
-  for (auto n = numbers.rbegin(); n != numbers.rend(); ++n) {
-    const Entry& entry = lookup.entry(*n);
-    if (entry.kind != Kind::write || covered.insert({lookup.ref(*n).place, entry.base}).second)
-      needed.push_back(*n);
-  }
+  std::vector<const NumberedEntry*> needed;
+  for (auto one = found.rbegin(); one != found.rend(); ++one)
+    if (one->entry.kind != Kind::write || covered.insert({one->ref.place, one->entry.base}).second)
+      needed.push_back(&*one);
   std::reverse(needed.begin(), needed.end());
   const Count elements = wanted.pattern.elements();
   for (std::size_t i = 0; i < needed.size();) {
     // A batch has as many entries as fit in memory, in write order.
     std::vector<Stored> batch;
     for (Count memory = 0; i < needed.size() && memory < near_window; ++i) {
-      const Entry& entry = lookup.entry(needed[i]);
+      const Entry& entry = needed[i]->entry;
       if (entry.filtered && entry.data + entry.stored > file_of(entry).size()) ends_early(entry);
       Stored one{&entry, nullptr, false, {}};
-      if (entry.kind != Kind::cleared) one.pattern = pattern(lookup.ref(needed[i]));
+      if (entry.kind != Kind::cleared) one.pattern = pattern(needed[i]->ref);
       one.whole =
           entry.kind == Kind::write && entry.stored < direct_bytes(entry) &&
           (entry.filtered || (base_fits(*one.pattern, entry.base) &&

@@ -2,8 +2,9 @@
 // their values: later writes replace earlier ones.
 //
 // The paper's reader walks through all entries for each read (Hou 2023, §6.2.4). Here entries are
-// looked up in a tree (hdf5/log/lookup.h) that the file keeps (hdf5/format/log_index.h). Metadata
-// that no index covers is read section by section. Patterns are read when needed, and cached.
+// found in pages of an index that the file keeps (hdf5/log/index_pages.h). Metadata that no index
+// covers is read section by section, and looked up in a tree (hdf5/log/lookup.h). Patterns are read
+// when needed, and cached.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "base/byte_file.h"
 #include "base/report.h"
 #include "hdf5/format/log_index.h"
+#include "hdf5/log/index_pages.h"
 #include "hdf5/log/log_writer.h"
 #include "hdf5/log/lookup.h"
 #include "hdf5/log/tail_reader.h"
@@ -64,17 +66,22 @@ class LogReader {
   /// Overwrites the elements of `out`, which are in the order of `wanted`, with the written values.
   /// Elements never written stay unchanged. `writer` may be null. If it is given, its pending
   /// entries and those that other ranks have shown count as later than all flushed ones. Returns
-  /// whether any entry may meet `wanted`. Errc::ebadlog for damage, with its place; Errc::etrunc if
+  /// whether any entry may meet `wanted`. `indexed` are the entries that the index has for this
+  /// read, if they were looked up before. Errc::ebadlog for damage, with its place; Errc::etrunc if
   /// a file ends early; and what opening a subfile throws.
   bool read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
-            const LogWriter* writer);
+            const LogWriter* writer, std::vector<NumberedEntry>* indexed = nullptr);
 
   /// Sets where other ranks show their pending entries. `tails` must outlive the reader.
   void set_tails(Tails& tails);
   /// Returns the bytes of data that entries of the dataset hold; of filtered data as stored.
   Count stored_bytes(std::uint64_t dataset, std::uint32_t ndims);
-  /// Returns the lookup of a dataset, built on first use. Valid until the next call of any member.
-  const Lookup& lookup(std::uint64_t dataset, std::uint32_t ndims);
+  /// Returns the entries of the file, in write order, that may have elements within the bounds.
+  std::vector<NumberedEntry> find(std::uint64_t dataset, std::uint32_t ndims, const Bounds& wanted);
+  /// Returns the pages of the index, which read() looks into.
+  IndexPages& pages() { return index_; }
+  /// Returns the head of a dataset's list in the index; null if there is none.
+  std::shared_ptr<const ListHead> head(std::uint64_t dataset, std::uint32_t ndims);
   /// Calls `use` for each section of the blocks [from, to) whose running number is `phase` modulo
   /// `step`. One section is in memory at a time.
   void for_each_section(std::size_t from, std::size_t to, std::size_t step, std::size_t phase,
@@ -88,7 +95,7 @@ class LogReader {
   Lookup from_index(std::uint64_t dataset, std::uint32_t ndims);
   std::shared_ptr<const Pattern> pattern(const PatternRef& ref);
 
-  const IndexDirectory& directory() const { return directory_; }
+  const IndexDirectory& directory() const { return index_.directory(); }
   const std::vector<MetadataBlock>& blocks() const { return blocks_; }
   /// Returns the highest epoch in the file. Reads the tables of blocks without an index.
   std::uint64_t last_epoch();
@@ -109,7 +116,12 @@ class LogReader {
   std::vector<std::byte> packed_pattern(const PatternRef& ref);
   void extend(std::size_t from, std::optional<std::uint64_t> only);
   void forget_lookups();
-  const Lookup& complete_lookup(std::uint64_t dataset, std::uint32_t ndims);
+  std::vector<NumberedEntry> find_indexed(std::uint64_t dataset, std::uint32_t ndims,
+                                          const Bounds& wanted);
+  void add_fresh(std::uint64_t dataset, std::uint32_t ndims, const Bounds& wanted,
+                 std::vector<NumberedEntry>& found);
+  const Lookup* fresh_lookup(std::uint64_t dataset, std::uint32_t ndims);
+  const Lookup* complete_lookup(std::uint64_t dataset, std::uint32_t ndims);
   /// Reads bytes of an entry's data.
   using Fetch = std::function<void(Offset skip, std::span<std::byte> into)>;
   static constexpr Count quick_direct_bytes = 16 << 10, slow_direct_bytes = 64 << 10;
@@ -150,10 +162,8 @@ class LogReader {
   Count memory_limit_;
   Report& report_;
   std::vector<MetadataBlock> blocks_;
-  Offset index_place_ = -1;
-  std::span<const std::byte> index_;  // the whole index, if it is in memory
-  IndexDirectory directory_;
-  std::map<std::uint64_t, Lookup> lookups_;
+  IndexPages index_;
+  std::map<std::uint64_t, Lookup> lookups_;             // of blocks that the index does not cover
   std::optional<std::pair<Offset, Table>> last_table_;  // with its block's place
   std::vector<std::byte> section_;                      // the one in use, and its place below
   Offset section_place_ = 0;

@@ -78,7 +78,7 @@ void LogWriter::move_to_file() {
 }
 
 void LogWriter::keep_lent() {
-  if (!options_.copies || !attempt_to([&] { data_.keep_lent(); })) return;
+  if (lends_ != Lent::in_call || !attempt_to([&] { data_.keep_lent(); })) return;
   try {
     move_to_file();
   } catch (...) {
@@ -109,7 +109,7 @@ void LogWriter::write(std::uint64_t dataset, const Placed& selection,
                       std::span<const std::byte> bytes, bool lent,
                       std::optional<std::uint32_t> filter_mask) {
   StepTimer timer(report_, Step::stage);
-  const bool keep = lent && (lends_ || !options_.copies);
+  const bool keep = lent && lends_ != Lent::never;
   add(dataset, selection, keep ? data_.lend(bytes) : data_.add(bytes), bytes, filter_mask);
 }
 

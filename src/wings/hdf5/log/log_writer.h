@@ -43,7 +43,6 @@ struct Subfile {
 
 struct WriterOptions {
   Count buffer_limit = 64 << 20;  ///< bytes of data that a rank holds in memory
-  bool copies = true;             ///< false: the program keeps its buffers unchanged until a flush
   std::uint64_t first_epoch = 1;  ///< higher than all epochs in the file
 };
 
@@ -55,6 +54,9 @@ struct MetadataBlock {
 
 /// Returns the next epoch. Errc::erange if there is none.
 std::uint64_t epoch_after(std::uint64_t last);
+
+/// For how long bytes that are lent stay unchanged.
+enum class Lent { never, in_call, until_flush };
 
 class LogWriter {
  public:
@@ -71,9 +73,9 @@ class LogWriter {
   /// bytes that were lent for a single call.
   void publish();
 
-  /// Local. Writes the bytes of the selected elements, in row-major order. Copies them, unless
-  /// `lent` is set and options.copies is false or lend(true) was called. `filter_mask` is set for
-  /// filtered bytes, and means the same as Entry::filter_mask.
+  /// Local. Writes the bytes of the selected elements, in row-major order. Copies them, unless they
+  /// are `lent` for longer than never. `filter_mask` is set for filtered bytes, and means the same
+  /// as Entry::filter_mask.
   void write(std::uint64_t dataset, const Placed& selection, std::span<const std::byte> bytes,
              bool lent, std::optional<std::uint32_t> filter_mask = {});
   /// The same, but the caller fills the memory: reserve, fill, commit, without other calls between.
@@ -84,12 +86,12 @@ class LogWriter {
   /// deleted.
   void cut(std::uint64_t dataset, std::span<const Count> extents);
 
-  /// Local. If `lent`, lent bytes are not copied from now on. The caller flushes before they
-  /// change.
-  void lend(bool lent) { lends_ = lent; }
-  /// Local. Copies lent bytes after a flush of data that failed, unless the program promised not to
-  /// change them. Copies them to the temporary file if memory is short. If that fails too, all
-  /// pending data is lost, and reading it throws Errc::enomem.
+  /// Local. Says how long bytes are lent from now on. Those that are lent for a call must be
+  /// flushed, or kept, before it ends.
+  void lend(Lent lent) { lends_ = lent; }
+  /// Local. Copies bytes that were lent for a call, after a flush of data that failed. Copies them
+  /// to the temporary file if memory is short. If that fails too, all pending data is lost, and
+  /// reading it throws Errc::enomem.
   void keep_lent();
   /// Local. Moves data to a temporary file if there is more than the limit.
   void make_room();
@@ -128,7 +130,7 @@ class LogWriter {
   std::size_t published_ = 0, published_patterns_ = 0;
   std::uint64_t epoch_;
   std::uint32_t turn_ = 0;
-  bool lends_ = false;
+  Lent lends_ = Lent::never;
   Offset reserved_ = 0;
   std::span<std::byte> room_;
 };

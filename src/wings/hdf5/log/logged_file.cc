@@ -8,7 +8,6 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
-#include "base/stale_files.h"
 #include "comm/agree.h"
 #include "hdf5/format/log_subfile.h"
 #include "hdf5/log/file_tails.h"
@@ -56,12 +55,15 @@ void LoggedFile::open_index(const logged::MetadataBlock& index) {
   });
   // After this step the index is in the node's memory, and no rank writes there any more.
   agree_on_file(comm_, file_, failed);
-  agree_on_error(comm_, attempt_to([&] {
-                   if (index_)
-                     reader_.set_index(index.place, std::span(index_.data(), index_.size()));
-                   else
-                     set_index(index);
-                 }));
+  const auto wrong = attempt_to([&] {
+    if (index_)
+      reader_.set_index(index.place, std::span(index_.data(), index_.size()));
+    else
+      set_index(index);
+  });
+  std::int64_t large = index.bytes > options_.method.log_memory ? 1 : 0;
+  agree_on_error(comm_, wrong, std::span(&large, 1), Reduce::max);
+  index_is_dealt_ = comm_.size() > 1 && large != 0;
 }
 
 /// Returns the file's path as it was opened or, if its folder was moved, the present one.
@@ -139,8 +141,7 @@ std::optional<logged::Subfile> LoggedFile::open_subfile() {
 
 void LoggedFile::start_writing() {
   if (writer_) return;
-  logged::WriterOptions options{options_.method.buffer_limit,
-                                options_.method.log_copy == Switch::enable, 1};
+  logged::WriterOptions options{options_.method.buffer_limit, 1};
   agree_on_file(comm_, file_, attempt_to([&] {
                   options.first_epoch = logged::epoch_after(reader_.last_epoch());
                   if (comm_.is_root())
@@ -168,11 +169,6 @@ void LoggedFile::start_writing() {
       tails_.get(), report_);
 }
 
-void LoggedFile::put_signature(Offset place, std::string_view signature) {
-  if (file_.size() >= place + std::ssize(signature))
-    put(place, std::as_bytes(std::span(signature)));
-}
-
 std::optional<logged::MetadataBlock> LoggedFile::flush() {
   if (!writer_) return std::nullopt;
   reader_.expect_block();  // nothing fails after the flush: all ranks know the same blocks
@@ -188,6 +184,7 @@ bool LoggedFile::index_covers_all() const {
 
 void LoggedFile::adopt_index(const logged::MetadataBlock& index) {
   indexed_ = reader_.blocks().size();
+  index_is_dealt_ = false;  // a rank may go on without it
   attempt_to([&] { set_index(index); });
 }
 
@@ -199,16 +196,8 @@ std::optional<logged::WrittenIndex> LoggedFile::finish() {
 }
 
 bool LoggedFile::read(const logged::DatasetShape& dataset, const Placed& wanted,
-                      std::span<std::byte> out) {
-  return reader_.read(dataset, wanted, out, writer_ ? &*writer_ : nullptr);
-}
-
-void LoggedFile::remove_subfiles() {
-  writer_.reset();
-  subfile_.reset();
-  comm_.barrier();  // until all ranks have closed them
-  by_root(comm_,
-          [&] { remove_stale_files(directory_of_subfiles(place_of_subfiles()), is_number); });
+                      std::span<std::byte> out, std::vector<logged::NumberedEntry>* indexed) {
+  return reader_.read(dataset, wanted, out, writer_ ? &*writer_ : nullptr, indexed);
 }
 
 void LoggedFile::sync() {
@@ -230,7 +219,7 @@ constexpr KeySpec keys[] = {
              place_in<&Method::log_copy>, switches)
         .honoured_by(FrontEnd::hdf5),
     word_key({"compact", "never|close", "never",
-              "Layout log: turn the file into an ordinary one when it is closed.", "engine"},
+              "close: an ordinary file instead of a log, which ranks write together.", "engine"},
              place_in<&Method::compact>, compactings)
         .honoured_by(FrontEnd::hdf5),
 };

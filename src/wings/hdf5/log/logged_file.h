@@ -12,6 +12,7 @@
 #include "comm/comm.h"
 #include "comm/node_memory.h"
 #include "hdf5/format/log_undo.h"
+#include "hdf5/log/dealt_index.h"
 #include "hdf5/log/index_writer.h"
 #include "hdf5/log/log_reader.h"
 #include "hdf5/log/log_writer.h"
@@ -24,7 +25,7 @@ struct LoggedFileOptions {
   std::string path;
   bool writable = false;
   std::uint64_t session = 0;  ///< random; subfiles of this file carry it too
-  Method method = {};         ///< buffer_limit, log_memory, log_copy, subfiles, ranks_per_node
+  Method method = {};         ///< buffer_limit, log_memory, subfiles, ranks_per_node
 };
 
 /// Returns the path of a subfile: <master>.subfiles/<number>.
@@ -36,9 +37,9 @@ class LoggedFile {
   LoggedFile(const Comm& comm, LoggedFileOptions options, logged::BlockSpace* space);
   ~LoggedFile();
 
-  /// Collective. Opens the index that the front end found in the file. If it fits into
-  /// log_memory, one rank of each node reads it into shared memory. Otherwise each rank reads
-  /// parts of it. Errc::ebadlog, etrunc.
+  /// Collective. Opens the index that the front end found in the file. If it fits into log_memory,
+  /// one rank of each node reads it into shared memory. Otherwise ranks read pages of it, and
+  /// index_is_dealt(). Errc::ebadlog, etrunc.
   void open_index(const logged::MetadataBlock& index);
   /// Local. Add the blocks that the front end found, in the order of flushes; set the index of
   /// finish().
@@ -59,11 +60,6 @@ class LoggedFile {
   void ensure_open() { file_.ensure_open(); }
   /// Local. Writes bytes of this file that belong neither to HDF5 nor to a block.
   void put(Offset place, std::span<const std::byte> bytes) { file_.write_at(place, bytes); }
-  /// Local. The same for the signature at the beginning of HDF5's superblock, if it is there
-  /// already.
-  void put_signature(Offset place, std::string_view signature);
-  /// Local. Makes these bytes read as zeros and take no space. Returns false if it cannot.
-  bool release(Offset place, Count bytes) { return file_.release(place, bytes); }
   /// Collective. Writes all ranks' pending writes to the file, and adds the block to this rank's
   /// reader. Returns nothing if no rank had written.
   std::optional<logged::MetadataBlock> flush();
@@ -72,11 +68,17 @@ class LoggedFile {
   void adopt_index(const logged::MetadataBlock& index);
   /// Collective. Flushes and writes the index. Returns nothing if the present index covers all.
   std::optional<logged::WrittenIndex> finish();
+  /// Returns whether collective reads look into the index together (find_together); the same on all
+  /// ranks.
+  bool index_is_dealt() const { return index_is_dealt_; }
+  /// Collective. See hdf5/log/dealt_index.h.
+  std::vector<std::vector<logged::NumberedEntry>> find_together(
+      std::span<const logged::WantedEntries> wanted) {
+    return logged::find_together(comm_, reader_, wanted, options_.method.log_memory);
+  }
   /// Local. Reads like LogReader::read, with this rank's pending writes.
-  bool read(const logged::DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out);
-  /// Collective. Removes all subfiles, also those of earlier jobs, and their folder. They must not
-  /// hold any data of the file. Subfiles can be neither written nor read afterwards.
-  void remove_subfiles();
+  bool read(const logged::DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
+            std::vector<logged::NumberedEntry>* indexed = nullptr);
   /// Collective. Renames the subfiles if the file was renamed while it was open.
   void follow_rename();
   /// Collective. Calls fsync on what this rank has open.
@@ -97,7 +99,8 @@ class LoggedFile {
   logged::BlockSpace* space_;
   Report report_;
   File file_;
-  NodeMemory index_;                      // one rank of the node reads it
+  NodeMemory index_;  // one rank of the node reads it
+  bool index_is_dealt_ = false;
   std::size_t indexed_ = 0;               // blocks covered by an index of this session
   std::unique_ptr<logged::Tails> tails_;  // null if there is one rank
   logged::LogReader reader_;

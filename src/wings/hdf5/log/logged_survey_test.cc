@@ -111,7 +111,7 @@ TEST_F(LoggedSurvey, all_is_verified) {
 
 TEST_F(LoggedSurvey, damaged_data_names_its_dataset) {
   const auto file = open(true);
-  const Offset data = file->reader().lookup(7, 2).entry(1).data;
+  const Offset data = file->reader().from_index(7, 2).entry(1).data;
   flip(data + 63);
   const LogCheck check = this->check();
   ASSERT_EQ(check.faults.size(), 1U);

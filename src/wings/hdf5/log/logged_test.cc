@@ -126,6 +126,12 @@ class LoggedFileTest {
     open();
   }
 
+  /// Gives the index the version of those without pages.
+  void make_index_old() {
+    disk_->bytes[static_cast<std::size_t>(index_->place) + 5] = std::byte{1};
+    open();
+  }
+
  private:
   Count draw(Count n) { return static_cast<Count>(rng_() % static_cast<std::uint64_t>(n)); }
   static std::uint64_t id(Count which) { return 7000 + 3 * static_cast<std::uint64_t>(which); }
@@ -397,6 +403,19 @@ TEST(LoggedLayout, what_exceeds_the_buffer_waits_in_a_temporary_file) {
   }
 }
 
+TEST(LoggedLayout, an_index_without_pages_is_passed_over) {
+  LoggedFileTest test(11);
+  for (int i = 0; i < 60; ++i) test.write(i % 3);
+  test.reopen(true);
+  EXPECT_EQ(test.reader().directory().blocks, 1U);
+  test.make_index_old();
+  EXPECT_EQ(test.reader().directory().blocks, 0U);
+  for (int i = 0; i < 30; ++i) test.read(i % 3);
+  test.reopen(true);
+  EXPECT_EQ(test.reader().directory().blocks, 1U);
+  for (int i = 0; i < 30; ++i) test.read(i % 3);
+}
+
 TEST(PendingData, what_was_lent_can_be_kept) {
   PendingData data(100, nullptr);
   std::vector<std::byte> own(10, std::byte{1}), lent(20, std::byte{2}), read(40);
@@ -453,7 +472,7 @@ TEST(LoggedLayout, damage_is_an_error_or_leaves_the_values_of_others_right) {
     auto& bytes = test.disk().bytes;
     bytes[rng() % bytes.size()] ^= static_cast<std::byte>(1 << (rng() % 8));
     try {
-      test.reader().lookup(7006, 3);
+      test.reader().find(7006, 3, {{0, 0, 0}, {12, 12, 12}, 0, 1728, {12, 12}});
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Errc::ebadlog) << error.what();
     }

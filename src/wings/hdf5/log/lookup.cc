@@ -9,12 +9,6 @@
 namespace forebay::logged {
 namespace {
 
-bool meets(const Count* box, const Count* wanted, std::size_t dims) {
-  for (std::size_t d = 0; d < dims; ++d)
-    if (box[2 * d] >= wanted[2 * d + 1] || box[2 * d + 1] <= wanted[2 * d]) return false;
-  return true;
-}
-
 /// Returns the average share of the whole that a box covers: what a read of one element meets.
 double coverage(const std::vector<Count>& boxes, std::size_t dims) {
   const std::size_t n = boxes.size() / (2 * dims);
@@ -193,24 +187,22 @@ Count Lookup::memory() const {
                             (list_.boxes.size() + all_boxes_.size() + intervals_.size()) * 8);
 }
 
-/// Returns the box that is compared with those of the tree.
-std::vector<Count> Lookup::wanted_box(const Bounds& wanted) const {
+std::vector<Count> wanted_box(const ListShape& list, const Bounds& wanted) {
   std::vector<Count> box;
-  if (list_.by_box) {
-    for (std::size_t d = 0; d < list_.ndims; ++d)
+  if (list.by_box) {
+    for (std::size_t d = 0; d < list.ndims; ++d)
       box.insert(box.end(), {wanted.low[d], wanted.high[d]});
     return box;
   }
-  if (list_.order.empty()) return {0, 0};
-  if (wanted.inner == list_.inner) return {wanted.first, wanted.last};
+  if (wanted.inner == list.inner) return {wanted.first, wanted.last};
   // The extents have changed. The interval goes around those wanted coordinates that exist at the
   // old extents. What exceeds 63 bits lies beyond all boxes.
   Offset first = wanted.low[0], last = wanted.high[0] - 1;
   const auto inwards = [](Offset& at, Count extent, Count coordinate) {
     return multiply_fits(at, extent, at) && add_fits(at, coordinate, at);
   };
-  for (std::size_t d = 1; d < list_.ndims; ++d) {
-    const Count extent = list_.inner[d - 1];
+  for (std::size_t d = 1; d < list.ndims; ++d) {
+    const Count extent = list.inner[d - 1];
     if (wanted.low[d] >= extent || !inwards(first, extent, wanted.low[d])) return {0, 0};
     if (!inwards(last, extent, std::min(extent, wanted.high[d]) - 1)) last = INT64_MAX - 1;
   }
@@ -220,13 +212,14 @@ std::vector<Count> Lookup::wanted_box(const Bounds& wanted) const {
 void Lookup::find(const Bounds& wanted, std::vector<std::uint32_t>& numbers) const {
   numbers.clear();
   const std::size_t dims = list_.box_dims();
-  const std::vector<Count> box = wanted_box(wanted);
+  const std::vector<Count> box =
+      list_.order.empty() ? std::vector<Count>{0, 0} : wanted_box(list_, wanted);
   const auto descend = [&](const auto& self, std::size_t level, std::size_t begin,
                            std::size_t end) -> void {
     const auto& boxes = level == 0 ? list_.boxes : levels_[level - 1];
     end = std::min(end, boxes.size() / (2 * dims));
     for (std::size_t i = begin; i < end; ++i) {
-      if (!meets(&boxes[i * 2 * dims], box.data(), dims)) continue;
+      if (!boxes_meet(&boxes[i * 2 * dims], box.data(), dims)) continue;
       if (level == 0)
         numbers.push_back(list_.order[i]);
       else

@@ -15,6 +15,9 @@
 
 namespace forebay::logged {
 
+/// Returns the box that a list with writes is searched for: of elements, or of flattened ones.
+std::vector<Count> wanted_box(const ListShape& list, const Bounds& wanted);
+
 class Lookup {
  public:
   /// `ndims` 0 means unknown until the first write or set_ndims().
@@ -45,8 +48,6 @@ class Lookup {
   static constexpr std::size_t fan = 16;
 
   void take_back();
-  std::vector<Count> wanted_box(const Bounds& wanted) const;
-
   void choose_boxes();
   void tile(std::size_t begin, std::size_t end, std::size_t dim);
   void build_levels();

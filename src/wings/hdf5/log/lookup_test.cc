@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "hdf5/log/index_pages.h"
 
 namespace forebay::logged {
 namespace lookup_test {
@@ -91,6 +92,58 @@ TEST(Lookup, survives_being_stored) {
   for (int i = 0; i < 100; ++i) c.add(5);
   c.lookup.build();
   c.check();
+}
+
+/// What a reader finds who reads the head and the pages that meet a box.
+std::vector<std::uint32_t> found_in_pages(std::span<const std::byte> list, const Bounds& wanted) {
+  const ListHead head = parse_head(list, std::ssize(list));
+  std::vector<NumberedEntry> found;
+  const auto box = head.writes > 0 ? wanted_box(head, wanted) : std::vector<Count>(64);
+  for (const std::uint32_t page : pages_meeting(head, box.data())) {
+    const auto records = list.subspan(static_cast<std::size_t>(head.page_place(page)),
+                                      static_cast<std::size_t>(head.page_bytes(page)));
+    find_in_page(head, records, box.data(), [&](std::span<const std::byte> record) {
+      found.push_back(parse_record(head, record));
+    });
+  }
+  complete(head, found);
+  std::vector<std::uint32_t> numbers;
+  for (const NumberedEntry& one : found) numbers.push_back(one.number);
+  return numbers;
+}
+
+TEST(Lookup, pages_have_what_the_tree_finds) {
+  for (const int n : {0, 1, 255, 256, 257, 5000}) {
+    Case c(static_cast<std::uint64_t>(n));
+    for (int i = 0; i < n; ++i) c.add(1);
+    Entry cut;
+    cut.epoch = 2, cut.kind = Kind::cleared;
+    c.lookup.add(cut, {}, nullptr);
+    c.lookup.build();
+    const auto list = print_list(c.lookup.list());
+    for (int i = 0; i < 50; ++i) {
+      const Bounds wanted = c.draw(10);
+      std::vector<std::uint32_t> numbers;
+      c.lookup.find(wanted, numbers);
+      EXPECT_EQ(found_in_pages(list, wanted), numbers);
+    }
+  }
+}
+
+TEST(Lookup, a_small_box_meets_few_pages) {
+  const std::vector<Count> extents = {256, 256};
+  Lookup lookup(2);
+  for (Count i = 0; i < 64 * 64; ++i) {
+    const Bounds b = box({i / 64 * 4, i % 64 * 4}, {i / 64 * 4 + 4, i % 64 * 4 + 4}, extents);
+    lookup.add({}, {}, &b);
+  }
+  lookup.build();
+  const auto list = print_list(lookup.list());
+  const ListHead head = parse_head(list, std::ssize(list));
+  EXPECT_EQ(head.hashes.size(), 16U);
+  EXPECT_LT(head.bytes, 1000);
+  const auto here = wanted_box(head, box({100, 100}, {108, 108}, extents));
+  EXPECT_LE(pages_meeting(head, here.data()).size(), 4U);
 }
 
 TEST(Lookup, blocks_are_told_apart_by_boxes_and_rows_by_intervals) {

@@ -38,7 +38,6 @@ class DatasetState {
   /// Overwrites `out`, packed elements of the file's type, with the fill value. Leaves it unchanged
   /// if the program said that there is none, or that it is never written.
   void fill(std::span<std::byte> out) const;
-  bool has_fill() const { return has_fill_; }
   bool has_default_fill() const { return default_fill_; }
   /// Returns whether HDF5 would have no storage for the dataset before it is written, and would use
   /// its default fill value. Then it returns zeros of any type. In files opened with MPI-IO HDF5

@@ -1,28 +1,23 @@
 #include "hdf5/shared/driver_table.h"
 
-#include <span>
+#include <utility>
 
-#include "base/hdf5_signature.h"
 #include "hdf5/shared/id.h"
 
 namespace forebay {
 namespace {
 
-using Read = herr_t (*)(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, void*);
+// Of the one HeldBackWrite, since functions of a table get no more than a file.
+const void* held_back = nullptr;
+Offset place_held_back = -1;
+decltype(H5FD_class_t::write) own_write = nullptr;
 
-struct Unmasked {
-  H5FD_class_t* table = nullptr;
-  Read own = nullptr;
-  Offset place = 0;
-} unmasked;
-
-herr_t read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void* buffer) {
-  const herr_t result = unmasked.own(file, type, dxpl, address, size, buffer);
-  if (result >= 0)
-    replace_signature(std::span(static_cast<std::byte*>(buffer), size),
-                      static_cast<Offset>(address), unmasked.place, masked_signature,
-                      hdf5_signature);
-  return result;
+herr_t write_or_hold(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                     const void* buffer) {
+  if (buffer == nullptr || buffer != held_back)
+    return own_write(file, type, dxpl, address, size, buffer);
+  place_held_back = static_cast<Offset>(address);
+  return 0;
 }
 
 }  // namespace
@@ -35,12 +30,21 @@ H5FD_class_t& driver_table(hid_t fapl) {
   return *table;
 }
 
-UnmaskedReading::UnmaskedReading(hid_t fapl, Offset place) {
-  H5FD_class_t& table = driver_table(fapl);
-  unmasked = {&table, table.read, place};
-  table.read = read;
+HeldBackWrite::HeldBackWrite(H5FD_class_t& table, const void* buffer) : table_(table) {
+  hold(buffer);
+  own_write = std::exchange(table_.write, write_or_hold);
 }
 
-UnmaskedReading::~UnmaskedReading() { unmasked.table->read = unmasked.own; }
+void HeldBackWrite::hold(const void* buffer) noexcept {
+  held_back = buffer;
+  place_held_back = -1;
+}
+
+HeldBackWrite::~HeldBackWrite() {
+  table_.write = own_write;
+  held_back = nullptr;
+}
+
+Offset HeldBackWrite::take_place() noexcept { return std::exchange(place_held_back, -1); }
 
 }  // namespace forebay

@@ -4,10 +4,11 @@
 
 #include <hdf5.h>
 
-#include "base/types.h"
 #if H5_VERSION_GE(1, 14, 0)
 #include <H5FDdevelop.h>
 #endif
+
+#include "base/types.h"
 
 namespace forebay {
 
@@ -15,14 +16,22 @@ namespace forebay {
 /// driver in a file access list. Errc::ehdferr if it cannot open an ordinary file alone.
 H5FD_class_t& driver_table(hid_t fapl);
 
-/// During its lifetime, files with a masked signature (base/hdf5_signature.h) can be opened by that
-/// driver: a read at its place gets HDF5's signature. One at a time.
-class UnmaskedReading {
+/// While it lives, a write of HDF5's from a certain buffer, through the driver of a table, does not
+/// reach the file: take_place() tells where it would have gone. So HDF5 gives raw data its place,
+/// and others write it. One such object at a time in a process.
+class HeldBackWrite {
  public:
-  UnmaskedReading(hid_t fapl, Offset place);
-  ~UnmaskedReading();
-  UnmaskedReading(const UnmaskedReading&) = delete;
-  UnmaskedReading& operator=(const UnmaskedReading&) = delete;
+  HeldBackWrite(H5FD_class_t& table, const void* buffer);
+  ~HeldBackWrite();
+  HeldBackWrite(const HeldBackWrite&) = delete;
+  HeldBackWrite& operator=(const HeldBackWrite&) = delete;
+  /// Holds back writes from another buffer.
+  void hold(const void* buffer) noexcept;
+  /// Returns the first byte in the file; -1: nothing was written. It is forgotten.
+  Offset take_place() noexcept;
+
+ private:
+  H5FD_class_t& table_;
 };
 
 }  // namespace forebay

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 
@@ -82,12 +83,16 @@ Hdf5Id FilterPipeline::properties_of(hid_t space) const {
   return owned_list(H5Dget_create_plist(dataset));
 }
 
-FilterPipeline::Chunk FilterPipeline::make_chunk(Count elements) const {
+FilterPipeline::Chunk FilterPipeline::make_chunks(const std::vector<Count>& shape,
+                                                  Count chunks) const {
   Chunk chunk{file_in_memory(), {}};
-  const auto count = static_cast<hsize_t>(elements);
-  const Hdf5Id space = owned_space(H5Screate_simple(1, &count, nullptr));
+  const std::vector<hsize_t> of_chunk(shape.begin(), shape.end());
+  const auto ndims = static_cast<int>(of_chunk.size());
+  std::vector<hsize_t> extents = of_chunk;
+  extents[0] *= static_cast<hsize_t>(chunks);
+  const Hdf5Id space = owned_space(H5Screate_simple(ndims, extents.data(), nullptr));
   const Hdf5Id dcpl = owned_list(H5Pcopy(dcpl_));
-  checked(H5Pset_chunk(dcpl, 1, &count), "setting the chunk of a filter pipeline");
+  checked(H5Pset_chunk(dcpl, ndims, of_chunk.data()), "setting the chunk of a filter pipeline");
   checked(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_INCR), "setting the allocation time");
   checked(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "setting the fill time");
   chunk.dataset = owned(H5Dcreate2(chunk.file, name, type_, space, H5P_DEFAULT, dcpl, H5P_DEFAULT),
@@ -96,23 +101,34 @@ FilterPipeline::Chunk FilterPipeline::make_chunk(Count elements) const {
 }
 
 FilterPipeline::Filtered FilterPipeline::apply(std::span<const std::byte> values) {
-  const Chunk chunk = make_chunk(static_cast<Count>(values.size() / size_));
+  return std::move(apply(values, {static_cast<Count>(values.size() / size_)}).front());
+}
+
+std::vector<FilterPipeline::Filtered> FilterPipeline::apply(std::span<const std::byte> values,
+                                                            const std::vector<Count>& shape) {
+  auto elements = static_cast<Count>(values.size() / size_);
+  for (const Count length : shape) elements /= length;
+  const Chunk chunk = make_chunks(shape, elements);
   if (H5Dwrite(chunk.dataset, type_, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0 ||
       H5Dflush(chunk.dataset) < 0)
     failed("encoding by a filter");
-  const hsize_t first = 0;
-  hsize_t bytes = 0;
-  if (H5Dget_chunk_storage_size(chunk.dataset, &first, &bytes) < 0) failed("encoding by a filter");
-  Filtered filtered;
-  filtered.bytes.resize(bytes);
-  if (read_chunk(chunk.dataset, &first, &filtered.mask, filtered.bytes) < 0)
-    failed("encoding by a filter");
+  std::vector<hsize_t> first(shape.size(), 0);
+  std::vector<Filtered> filtered(static_cast<std::size_t>(elements));
+  for (Filtered& one : filtered) {
+    hsize_t bytes = 0;
+    if (H5Dget_chunk_storage_size(chunk.dataset, first.data(), &bytes) < 0)
+      failed("encoding by a filter");
+    one.bytes.resize(bytes);
+    if (read_chunk(chunk.dataset, first.data(), &one.mask, one.bytes) < 0)
+      failed("encoding by a filter");
+    first[0] += static_cast<hsize_t>(shape[0]);
+  }
   return filtered;
 }
 
 void FilterPipeline::undo(std::span<const std::byte> bytes, std::uint32_t mask,
                           std::span<std::byte> values) {
-  const Chunk chunk = make_chunk(static_cast<Count>(values.size() / size_));
+  const Chunk chunk = make_chunks({static_cast<Count>(values.size() / size_)}, 1);
   const hsize_t first = 0;
   if (H5Dwrite_chunk(chunk.dataset, H5P_DEFAULT, mask, &first, bytes.size(), bytes.data()) < 0 ||
       H5Dread(chunk.dataset, type_, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)

@@ -23,7 +23,7 @@ Hdf5Id file_in_memory();
 /// Returns a copy of `type` that is not committed, so that datasets of any file can have it.
 Hdf5Id uncommitted(hid_t type);
 
-/// The pipeline of one dataset. Each call makes a chunk in memory.
+/// The pipeline of one dataset. Each call makes a dataset in memory.
 class FilterPipeline {
  public:
   /// `dcpl` is the dataset's, with its filters; `type` is the file's type.
@@ -44,6 +44,8 @@ class FilterPipeline {
   };
   /// Errc::efilter if a filter fails or is missing.
   Filtered apply(std::span<const std::byte> values);
+  /// The same for chunks of a shape, one after another in `values`.
+  std::vector<Filtered> apply(std::span<const std::byte> values, const std::vector<Count>& shape);
   /// Undoes apply(). `values` has the size that apply() got.
   void undo(std::span<const std::byte> bytes, std::uint32_t mask, std::span<std::byte> values);
 
@@ -51,7 +53,8 @@ class FilterPipeline {
   struct Chunk {
     Hdf5Id file, dataset;
   };
-  Chunk make_chunk(Count elements) const;
+  // Makes a dataset of so many chunks, side by side along the first dimension.
+  Chunk make_chunks(const std::vector<Count>& shape, Count chunks) const;
 
   Hdf5Id dcpl_, type_;
   std::size_t size_;

@@ -15,6 +15,7 @@
 #include "hdf5/format/log_index.h"
 #include "hdf5/format/log_section.h"
 #include "hdf5/format/log_subfile.h"
+#include "hdf5/log/index_pages.h"
 #include "hdf5/log/logged_store_text.h"
 #include "hdf5/log/lookup.h"
 #include "layout/packed_pattern.h"
@@ -80,7 +81,19 @@ void check_table(Bytes bytes, bool sealed) {
          "a section lies in its block");
 }
 
-void check_list(const Bytes& bytes) {
+/// Sets the checksums of a list's pages right, which end its head.
+void seal_pages(Bytes& bytes) {
+  const logged::ListHead head = logged::parse_head(bytes, std::ssize(bytes));
+  const std::size_t each = 8 * head.box_numbers() + 8, pages = head.hashes.size();
+  for (std::uint32_t page = 0; page < pages; ++page) {
+    const auto from = static_cast<std::size_t>(head.page_place(page));
+    seal(bytes, static_cast<std::size_t>(head.bytes) - (pages - page) * each + each - 8, from,
+         from + static_cast<std::size_t>(head.page_bytes(page)));
+  }
+}
+
+void check_list(Bytes bytes, bool sealed) {
+  if (sealed) seal_pages(bytes);
   logged::EntryList list = logged::parse_list(bytes);
   const std::size_t entries = list.entries.size();
   for (const logged::Entry& entry : list.entries) check_entry(entry);
@@ -94,6 +107,18 @@ void check_list(const Bytes& bytes) {
   std::vector<std::uint32_t> numbers;
   lookup.find(wanted, numbers);
   must(numbers.size() <= entries, "no entry is found twice");
+  const logged::ListHead head = logged::parse_head(bytes, std::ssize(bytes));
+  std::vector<logged::NumberedEntry> in_pages;
+  for (std::uint32_t page = 0; page < head.hashes.size(); ++page)
+    logged::find_in_page(head,
+                         std::span(bytes).subspan(static_cast<std::size_t>(head.page_place(page)),
+                                                  static_cast<std::size_t>(head.page_bytes(page))),
+                         logged::wanted_box(head, wanted).data(),
+                         [&](std::span<const std::byte> record) {
+                           in_pages.push_back(logged::parse_record(head, record));
+                         });
+  logged::complete(head, in_pages);
+  must(in_pages.size() == numbers.size(), "pages have what the tree finds");
   lookup.add({}, {}, &wanted);
   lookup.build();
   lookup.find(wanted, numbers);
@@ -137,7 +162,7 @@ void check(std::uint8_t what, Bytes bytes, bool sealed) {
     case 3:
       return check_table(std::move(bytes), sealed);
     case 4:
-      return check_list(bytes);
+      return check_list(std::move(bytes), sealed);
     case 5:
       return check_directory(std::move(bytes), sealed);
     case 6: {

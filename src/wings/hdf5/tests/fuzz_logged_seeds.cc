@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   seeds.save("list-of-rows", {4, 1}, logged::print_list(rows.list()));
   logged::IndexDirectory directory;
   directory.blocks = 4, directory.epoch = 9, directory.entries = 41;
-  directory.places = {{77, 200, 3000, 5}, {78, 3200, 40, 6}};
+  directory.places = {{77, 200, 3000, 90, 5}, {78, 3200, 40, 30, 6}};
   seeds.save("directory", {5, 1}, logged::print_directory(directory));
   seeds.save("subfile", {6, 1}, logged::print_subfile_front({4711, 2}));
   seeds.save("dataset", {7, 1},

@@ -125,8 +125,8 @@ def no_log(runner):
         ("h5py.File('log.h5', 'r+', libver='latest').swmr_mode = True", "", "single writer, multiple readers"),
         ("h5py.File('log.h5', 'r+', page_buf_size=65536)", "", "holds a log, which cannot be written with a page"),
         ("h5py.File('log.h5', 'r+', driver='core')", "", "holds a log, which this file driver cannot write"),
-        ("h5py.File('log.h5', 'r+')", compacts, "compact=close cannot be done: it is a log file made without"),
-        ("h5py.File('kept.h5', 'w', driver='stdio')", compacts, "compact=close cannot be done: it takes the driver"),
+        ("h5py.File('log.h5', 'r+')", compacts, "compact=close cannot be done: the file is a log"),
+        ("h5py.File('kept.h5', 'w', driver='stdio')", compacts, "compact=close cannot be done: the file is a log"),
     ):
         try:
             script(text, hints)

@@ -6,6 +6,9 @@
 #include "values.h"
 
 namespace forebay_test {
+
+bool hides_storage = false;
+
 namespace {
 
 std::string numbers(const std::vector<hsize_t>& values) {
@@ -98,8 +101,9 @@ std::string link_text(hid_t group, const std::string& name) {
   return out + " -> " + file + ":" + path;
 }
 
-std::string creation_text(hid_t dataset) {
-  const Id list(H5Dget_create_plist(dataset), H5Pclose, "H5Dget_create_plist");
+// Layout, chunks and filters.
+std::string storage_text(hid_t list) {
+  if (hides_storage) return {};
   const H5D_layout_t layout = H5Pget_layout(list);
   std::string out = " layout " + std::to_string(layout);
   if (layout == H5D_CHUNKED) {
@@ -115,6 +119,12 @@ std::string creation_text(hid_t dataset) {
                                                values.data(), 0, nullptr, nullptr);
     out += " filter " + std::to_string(filter);
   }
+  return out;
+}
+
+std::string creation_text(hid_t dataset) {
+  const Id list(H5Dget_create_plist(dataset), H5Pclose, "H5Dget_create_plist");
+  std::string out = storage_text(list);
   H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
   check(H5Pfill_value_defined(list, &defined), "H5Pfill_value_defined");
   out += " fill " + std::to_string(defined);

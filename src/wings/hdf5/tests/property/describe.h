@@ -14,6 +14,9 @@ struct Found {
   H5O_type_t kind;
 };
 
+// Nothing is said of layout, chunks and filters of datasets: the file under test has others.
+extern bool hides_storage;
+
 // Every object that can be reached, each once (H5Ovisit).
 std::vector<Found> find_objects(hid_t file);
 // Every path of a link, except those through soft and external links (H5Lvisit).

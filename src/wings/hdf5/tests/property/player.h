@@ -100,8 +100,10 @@ class Player {
   Id transfer_list(bool collective) const;
   bool must_be_collective(const std::string& path);
   bool is_chunked(const std::string& path);
+  bool is_written_together(const std::string& path);
   bool has_storage(const std::string& path);
   bool keeps_freed_chunk(const std::string& path);
+  static void write_cut_chunks(hid_t dataset);
   std::vector<std::string> referable();
   void remember_referred(Side& side, const std::set<std::string>& paths);
   bool holds_referred(const std::string& path);

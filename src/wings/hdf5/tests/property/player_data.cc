@@ -2,6 +2,7 @@
 // read, or written over, only after a flush and a barrier.
 #include <algorithm>
 
+#include "describe.h"
 #include "player.h"
 
 namespace forebay_test {
@@ -55,6 +56,19 @@ bool Player::is_chunked(const std::string& path) {
   const Id dataset = open_object(sides_[0].file, path);
   const Id list(H5Dget_create_plist(dataset), H5Pclose, "H5Dget_create_plist");
   return H5Pget_layout(list) == H5D_CHUNKED;
+}
+
+// What --encoded stands for: ranks write elements of chunks where they lie, unless HDF5 has to. It
+// tells wrong coordinates of chunks if only a later dimension has no limit.
+bool Player::is_written_together(const std::string& path) {
+  const Id dataset = open_object(sides_[0].file, path);
+  const Id type(H5Dget_type(dataset), H5Tclose, "H5Dget_type");
+  const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
+  std::vector<hsize_t> dims = extent_of(space), most(dims.size());
+  H5Sget_simple_extent_dims(space, nullptr, most.data());
+  const bool grows_elsewhere =
+      most[0] != H5S_UNLIMITED && std::count(most.begin(), most.end(), H5S_UNLIMITED) == 1;
+  return H5Tdetect_class(type, H5T_COMPOUND) == 0 && !grows_elsewhere;
 }
 
 // Where there is no storage, HDF5 1.14.5 lets ranks with elements skip a collective read in which
@@ -128,17 +142,20 @@ void Player::transfer(bool write, bool many) {
       std::ranges::any_of(paths, [&](const std::string& path) { return dirty_.count(path) > 0; });
   if (!write || again) synchronise();
   bool collective = rng_.one_in(2);
-  bool filtered = false;
+  bool filtered = false, chunked = false, together = hides_storage;
   for (const std::string& path : paths) {
     filtered = filtered || (write && must_be_collective(path));
     if (!write) collective = collective && has_storage(path);
-    // HDF5 1.14.5 puts points and unions of a collective write into other elements of chunks than
-    // those selected: with blocks (3-4, 5-6) and (3-4, 10-11) of a 12 × 14 dataset in chunks of 4 ×
-    // 5, row 4 lands in columns 0, 1, 5 and 6.
-    if (write && !options_.serial) collective = collective && !is_chunked(path);
+    if (!write || options_.serial || !is_chunked(path)) continue;
+    chunked = true;
+    together = together && is_written_together(path);
   }
-  collective = collective || filtered;
-  const Id list = transfer_list(collective);
+  // HDF5 1.14.5 puts points and unions of a collective write into other elements of chunks than
+  // those selected: with blocks (3-4, 5-6) and (3-4, 10-11) of a 12 × 14 dataset in chunks of 4 ×
+  // 5, row 4 lands in columns 0, 1, 5 and 6.
+  const bool natively = (collective && !chunked) || filtered;
+  collective = together ? collective || filtered : natively;
+  const Id lists[2] = {transfer_list(natively), transfer_list(collective)};
   Rng own = own_rng();
   std::vector<Target> targets;
   std::string what = std::string(write ? "write" : "read") + (many ? " of many" : "") +
@@ -149,6 +166,7 @@ void Player::transfer(bool write, bool many) {
   }
   const std::vector<std::string> referred = referable();
   both(what, [&](Side& side) {
+    const hid_t list = lists[&side == &sides_[1]];
     std::vector<Id> datasets;
     std::vector<std::unique_ptr<Values>> values;
     std::vector<hid_t> ids, types, memory, file;
@@ -195,6 +213,15 @@ void Player::read_dataset() { transfer(false, false); }
 void Player::write_many() { transfer(true, true); }
 void Player::read_many() { transfer(false, true); }
 
+// With MPI-IO, HDF5 1.14.5 keeps chunks that a smaller extent cuts in its cache, writes past the
+// cache, and when the dataset is closed, writes the old chunks over the new values. Questions about
+// chunks make it write the cache at once. If the dataset stays open, the next cut may still bring
+// old values back, without a connector, too.
+void Player::write_cut_chunks(hid_t dataset) {
+  H5D_space_status_t status = H5D_SPACE_STATUS_ERROR;
+  check(H5Dget_space_status(dataset, &status), "H5Dget_space_status");
+}
+
 void Player::set_extent() {
   std::vector<std::string> paths;
   for (const std::string& path : paths_of(H5O_TYPE_DATASET)) {
@@ -203,14 +230,14 @@ void Player::set_extent() {
     if (H5Pget_layout(list) == H5D_CHUNKED) paths.push_back(path);
   }
   if (paths.empty()) return;
-  synchronise();
   const std::string path =
       paths[static_cast<size_t>(rng_.below(static_cast<int64_t>(paths.size())))];
   const Id dataset = open_object(sides_[0].file, path);
   const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
   std::vector<hsize_t> dims = extent_of(space), most(dims.size());
   H5Sget_simple_extent_dims(space, nullptr, most.data());
-  const bool shrink = ranks_ == 1 || !must_be_collective(path);
+  const std::vector<hsize_t> before = dims;
+  const bool shrink = ranks_ == 1 || !(must_be_collective(path) || hides_storage);
   for (size_t d = 0; d < dims.size(); ++d) {
     const auto high = static_cast<int64_t>(most[d] == H5S_UNLIMITED ? dims[d] + 5 : most[d]);
     if (rng_.one_in(2)) continue;
@@ -224,9 +251,14 @@ void Player::set_extent() {
   hsize_t elements = 1;
   for (const hsize_t length : dims) elements *= length;
   if (elements > 4000 && most[0] == H5S_UNLIMITED) return;
+  // A dataset may grow along its first dimension while writes to it wait.
+  bool only_grows = dims[0] >= before[0];
+  for (size_t d = 1; d < dims.size(); ++d) only_grows = only_grows && dims[d] == before[d];
+  if (!hides_storage || !only_grows) synchronise();
   both("H5Dset_extent " + path, [&](Side& side) {
     const Id open(H5Dopen2(side.file, path.c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen2");
     check(H5Dset_extent(open, dims.data()), "H5Dset_extent");
+    write_cut_chunks(open);
     return describe_object(open, false);
   });
   dirty_.insert(path);

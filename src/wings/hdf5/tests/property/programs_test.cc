@@ -415,32 +415,6 @@ TEST_F(Programs, virtual_dataset_has_the_values_of_its_sources_or_an_error) {
   for (const std::string& name : names) std::remove(name.c_str());
 }
 
-TEST_F(Programs, virtual_dataset_over_a_killed_jobs_file_has_values_or_an_error) {
-  const Hints compact("layout=log;compact=close");
-  const std::string name = "programs_job.h5", killed = "programs_killed.h5";
-  const Owned space(line(), H5Sclose);
-  {
-    const Owned job(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
-    const Owned set(
-        H5Dcreate2(job, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-        H5Dclose);
-    ASSERT_GE(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, from(4).data()), 0);
-    ASSERT_GE(H5Fflush(job, H5F_SCOPE_GLOBAL), 0);
-    std::filesystem::copy_file(name, killed, std::filesystem::copy_options::overwrite_existing);
-  }
-  {
-    const Owned file(create(), H5Fclose), list(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-    ASSERT_GE(H5Pset_virtual(list, space, killed.c_str(), "x", space), 0);
-    const Owned some(
-        H5Dcreate2(file, "some", H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT), H5Dclose);
-  }
-  const Owned file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  const auto got = values_of(file, "some");
-  if (!logs() || !got.empty()) EXPECT_EQ(got, from(4));
-  std::remove(name.c_str());
-  std::remove(killed.c_str());
-}
-
 TEST_F(Programs, virtual_dataset_without_end_grows_with_its_source_or_is_an_error) {
   const std::string name = "programs_grows.h5";
   const hsize_t extents[2] = {1, elements}, full[2] = {4, elements},

@@ -2,19 +2,21 @@
 // connector and one through that of the environment, must not be told apart by a program.
 //
 //   property_test [--seed S] [--rounds N] [--operations N] [--dir DIRECTORY] [--serial] [--trace]
-//                 [--native-at-end] [--spoil OPERATION]
+//                 [--native-at-end] [--encoded] [--spoil OPERATION]
 //
 // Round k has seed S + k and replays alone with --seed S+k --rounds 1, and without a connector in
 // the environment if HDF5 may be to blame (run_property.py). --serial is for one rank: no MPI-IO,
 // and datatypes that parallel HDF5 does not write. --native-at-end opens both files with HDF5's own
-// connector in the end. --spoil changes what the second file gets from an operation on, to see the
-// test fail.
+// connector in the end. --encoded is for a connector that writes datasets together, and may give
+// them filters. --spoil changes what the second file gets from an operation on, to see the test
+// fail.
 #include <mpi.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "describe.h"
 #include "player.h"
 
 namespace {
@@ -30,6 +32,8 @@ bool parse(int argc, char** argv, Arguments& out) {
     const std::string name = argv[k];
     if (name == "--serial") {
       out.player.serial = true;
+    } else if (name == "--encoded") {
+      forebay_test::hides_storage = true;
     } else if (name == "--native-at-end") {
       out.player.native_at_end = true;
     } else if (name == "--trace") {
@@ -80,6 +84,10 @@ int play_all(const Arguments& arguments, int rank) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Open MPI 4's default MPI-IO module (ompio) loses elements of HDF5's collective reads of a
+  // contiguous dataset, with and without a connector (seed 143 on 3 ranks). What the native side
+  // says would be wrong.
+  setenv("OMPI_MCA_io", "romio321", 0);
   MPI_Init(&argc, &argv);
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

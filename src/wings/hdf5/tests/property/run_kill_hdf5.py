@@ -110,7 +110,7 @@ class Test:
             places = [(rank, n) for rank, most in sorted(calls.items()) for n in range(1, most + 1)]
             share = kills // len(several)
             chosen = [places[int((k + self.random.random()) * len(places) / share)] for k in range(share)]
-            if self.options.close:  # when the log goes
+            if self.options.close:  # when the index is written
                 chosen += [(rank, n) for rank, most in sorted(calls.items()) for n in range(most - 2, most + 1)]
             for rank, at in cases.some_of(chosen):
                 if self.failure:
