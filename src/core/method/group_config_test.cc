@@ -95,7 +95,7 @@ TEST(GroupConfig, each_method_of_a_group_is_one_by_itself) {
     <method group="g" transport="posix"/>
     <method group="other" buffer_limit="1MiB"/>
     <method group="g" buffer_limit="2MiB" subfiling="node"/>
-    <method group="g" method="posix" subfile_ranks="4"/>
+    <method group="g" method="null" buffer_limit="4MiB"/>
   </forebay>)";
   EXPECT_EQ(methods_of_group(sources, "g"), 3U);
   EXPECT_EQ(methods_of_group(sources, "other"), 1U);
@@ -108,11 +108,10 @@ TEST(GroupConfig, each_method_of_a_group_is_one_by_itself) {
   EXPECT_EQ(method(0).buffer_limit, Method{}.buffer_limit);
   EXPECT_EQ(method(1).transport, "auto");
   EXPECT_EQ(method(1).buffer_limit, 2 << 20);
-  EXPECT_EQ(method(2).layout, "process-group");
-  EXPECT_EQ(method(2).subfiling, Subfiling::ranks);
-  EXPECT_EQ(method(2).subfile_ranks, 4);
-  EXPECT_EQ(method(2).origin.at("subfile_ranks"), "run.xml:5");
-  EXPECT_EQ(method(2).origin.at("transport"), "run.xml:5, method=posix");
+  EXPECT_EQ(method(2).layout, "null");
+  EXPECT_EQ(method(2).buffer_limit, 4 << 20);
+  EXPECT_EQ(method(2).origin.at("buffer_limit"), "run.xml:5");
+  EXPECT_EQ(method(2).origin.at("layout"), "run.xml:5, method=null");
 }
 
 TEST(GroupConfig, the_environment_beats_a_groups_method) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/attempt.h"
+#include "method/group_methods.h"
 #include "method/parts_testing.h"
 
 namespace forebay {
@@ -101,6 +102,20 @@ TEST(GroupTargets, what_is_named_goes_before_the_ending) {
   EXPECT_EQ(format("container=classic", "run.h5"), GroupFormat::netcdf);
   EXPECT_EQ(format("container=netcdf4", "run.bp"), GroupFormat::netcdf4);
   EXPECT_EQ(format("container=netcdf4", "run.bp", false), GroupFormat::bp) << "a general rule";
+}
+
+TEST(GroupTargets, a_method_of_adios_stands_for_keys_that_others_change) {
+  MethodSources sources;
+  sources.config_name = "run.xml";
+  sources.config_text = R"(<forebay>
+    <method group="g" method="posix" subfile_ranks="4"/>
+  </forebay>)";
+  const Method method = choose_group_method("out", sources, "g", 0);
+  EXPECT_EQ(method.layout, "process-group");
+  EXPECT_EQ(method.subfiling, Subfiling::ranks);
+  EXPECT_EQ(method.subfile_ranks, 4);
+  EXPECT_EQ(method.origin.at("subfile_ranks"), "run.xml:2");
+  EXPECT_EQ(method.origin.at("transport"), "run.xml:2, method=posix");
 }
 
 }  // namespace group_targets_test

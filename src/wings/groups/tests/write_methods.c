@@ -1,8 +1,8 @@
 /* Writes a group by the methods that an XML file has for it, or reads it again: write_methods XML
  * PATH MODE FIRST STEPS [END]. MODE is w, a or r, FIRST the number of the first step. END: "leave"
- * ends the program without closing the file, "open" calls MPI_Finalize alone, "call" defines PHDF5 by a call before all else, "fail"
- * prints what each call said instead of failing. Rank 1 of three or more has nothing, and the last
- * one is late. */
+ * ends the program without closing the file, "open" calls MPI_Finalize alone, "call" defines PHDF5
+ * by a call before all else, "fail" prints what each call said instead of failing. Rank 1 of three
+ * or more has nothing, and the last one is late. */
 #include <forebay_groups.h>
 #include <stdio.h>
 #include <stdlib.h>
