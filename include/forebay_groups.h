@@ -58,8 +58,8 @@ FOREBAY_EXPORT extern int forebay_group_size(int file, int64_t bytes);
 
 /* Local. Writes what this rank has of a variable in this step. Scalars that dimensions name must be
  * written before the arrays. The caller may reuse the memory when forebay_write returns. The memory
- * of forebay_write_later is not copied, and must stay unchanged until forebay_end_step. Ranks may
- * leave variables out. */
+ * of forebay_write_later is not copied, and must stay unchanged until forebay_end_step; if a group
+ * has several methods, also where the call returns an error. Ranks may leave variables out. */
 FOREBAY_EXPORT extern int forebay_write(int file, const char* name, const void* data);
 FOREBAY_EXPORT extern int forebay_write_later(int file, const char* name, const void* data);
 /* Local. Writes one of any number of boxes of an array in this step. Numbers count elements, in the

@@ -15,7 +15,7 @@ from ._errors import missing
 from ._types import decode_attribute
 from ._wings import need
 
-_LOOK = 0.2  # seconds that a call may take, so that Python's signals are heard
+_LONGEST_PAUSE = 0.2  # seconds between two looks
 
 
 class Step(Mapping):
@@ -106,13 +106,16 @@ def _steps(path: str, timeout: float) -> Iterator[Step]:
     file = _forebay.BpFollower(name)
     while True:
         end = time.monotonic() + timeout
+        pause = 0.001
         while True:
             left = max(0.0, end - time.monotonic())
-            found, ended, number = file.begin_step(min(_LOOK, left))
+            found, ended, number = file.begin_step(0)  # other threads may read while this one waits
             if found or ended:
                 break
             if left == 0:
                 raise TimeoutError(f"{path}: no further step within {timeout} s, and its writer has not closed it")
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE)
         if ended:
             return
         yield Step(file, os.fsdecode(path), number)

@@ -103,11 +103,14 @@ class Follower {
 
   /// [(name, type, value)] as _forebay.Reader has them, under their names in the file.
   nb::list attributes() const {
-    const std::lock_guard lock(source_lock());
     AttributeList list;
-    for (const bp::Attribute& one : file_->reader().attributes())
-      if (one.type != bp::Type::string_array && one.type != bp::Type::reference)
-        if (auto made = group_terms::attribute(one.name, one)) list.append(std::move(*made));
+    {
+      const nb::gil_scoped_release unlocked;
+      const std::lock_guard lock(source_lock());
+      for (const bp::Attribute& one : file_->reader().attributes())
+        if (one.type != bp::Type::string_array && one.type != bp::Type::reference)
+          if (auto made = group_terms::attribute(one.name, one)) list.append(std::move(*made));
+    }
     return describe_attributes(list);
   }
 

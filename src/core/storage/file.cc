@@ -396,7 +396,8 @@ void File::look_again() {
 
 void File::note_written() {
   ++*changes_;
-  if (has_weak_caches()) dirty_ = true;
+  // MPI-IO writes for ranks that have not opened the file; sync() must open it.
+  if (has_weak_caches() || (fd_ < 0 && !drops_)) dirty_ = true;
   if (!other_) return;
   other_->note_written();
   other_->dirty_ = true;  // sync() must open it

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <type_traits>
 
 #include "base/attempt.h"
@@ -20,6 +21,7 @@
 #include "comm/agree.h"
 #include "groups/files/bp_follower.h"
 #include "groups/records/group_file.h"
+#include "groups/records/group_terms.h"
 #include "groups/records/group_types.h"
 
 namespace forebay::tools {
@@ -100,14 +102,15 @@ class FollowingCopy {
   void copy(std::size_t step) {
     std::vector<LeftOut> left_out;
     std::vector<BpFollower::Variable> variables;
-    bool grows = false;
     agree_on_error(comm_, attempt_to([&] {
                      variables = in_.variables(step, left_out);
-                     for (const auto& one : variables) grows |= define(one, left_out);
+                     fresh_.clear();
+                     for (const auto& one : variables)
+                       if (define(one, left_out)) fresh_.insert(one.stored.name);
                      for (const LeftOut& one : left_out) left_out_.emplace(one.name, one.what);
-                     if (!file_) define_attributes();
+                     define_attributes();
                    }));
-    if (grows || !file_) open();
+    if (!fresh_.empty() || !file_) open();
     std::deque<RawBytes> memory;  // until the step ends
     const auto failed = attempt_to([&] {
       for (const auto& one : variables)
@@ -123,6 +126,8 @@ class FollowingCopy {
     if (appends) file_->close();
     file_.reset();
     file_ = GroupFile::create(comm_, options_.out, group_, method_, appends);
+    // A netCDF file without record variables does not count steps.
+    while (appends && file_->steps() < steps_) file_->end_step();
   }
 
   /// Returns whether the variable is new.
@@ -147,8 +152,21 @@ class FollowingCopy {
     return !failed;
   }
 
+  /// Defines attributes that are new. Those of a variable wait until the variable is there.
   void define_attributes() {
+    const auto is_variable = [&](const std::string& name) {
+      return std::ranges::any_of(in_.reader().variables(),
+                                 [&](const auto& its) { return its.variable.name == name; });
+    };
     for (const bp::Attribute& attribute : in_.reader().attributes()) {
+      if (attributes_.contains(attribute.name)) continue;
+      const std::string owner = group_terms::owner_of(attribute.name, is_variable).first;
+      if (!owner.empty() && group_.find(owner) == nullptr) continue;
+      attributes_.insert(attribute.name);
+      if (file_ && !fresh_.contains(owner)) {
+        left_out_.emplace(attribute.name, "it came later than what it describes");
+        continue;
+      }
       const bool is_string = attribute.type == bp::Type::string;
       const auto failed = attempt_to([&] {
         define_attribute(group_, attribute.name,
@@ -193,6 +211,8 @@ class FollowingCopy {
   GroupDefinition group_;
   std::unique_ptr<GroupFile> file_;
   std::map<std::string, std::string> left_out_;  // and why
+  std::set<std::string> fresh_;                  // variables that the current step has first
+  std::set<std::string> attributes_;             // that were looked at
   std::uint64_t steps_ = 0;
   ConvertResult result_;
 };

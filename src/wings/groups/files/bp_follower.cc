@@ -25,6 +25,9 @@ bool BpFollower::has_begun(const std::string& path) {
 
 const std::string& BpFollower::begun(const Comm& comm, const std::string& path, double seconds) {
   by_root(comm, [&] {
+    if (!(seconds >= 0))
+      throw Error(Errc::einval, "a file is waited for " + std::to_string(seconds) + " seconds",
+                  "give a number that is not negative");
     const std::chrono::duration<double> most(seconds);
     const auto begin = std::chrono::steady_clock::now();
     while (!has_begun(path)) {

@@ -271,6 +271,13 @@ void BpDirectory::follow_openings() {
 }
 
 void BpDirectory::show(std::span<const bp::StepRecord> records) {
+  // Where clients have caches of their own, a follower must not see a record before its step.
+  if (options_.follow)
+    agree_on_error(comm_, attempt_to([&] {
+                     data_->meet();
+                     if (early_ && early_->was_written()) early_->file().meet();
+                     metadata_->meet();
+                   }));
   by_root(comm_, [&] {
     bp::Bytes printed;
     for (const bp::StepRecord& record : records) {
@@ -278,6 +285,7 @@ void BpDirectory::show(std::span<const bp::StepRecord> records) {
       printed.insert(printed.end(), one.begin(), one.end());
     }
     index_->write_at(index_end, printed);
+    if (options_.follow) index_->meet();
   });
   index_end += std::ssize(records) * bp::record_bytes;
 }

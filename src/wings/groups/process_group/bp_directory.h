@@ -9,6 +9,7 @@
 #include "groups/process_group/bp_files.h"
 #include "groups/process_group/node_file.h"
 #include "groups/process_group/old_files.h"
+#include "storage/client_caches.h"
 #include "storage/file.h"
 
 namespace forebay::process_group {
@@ -34,7 +35,9 @@ class BpDirectory final : public BpFiles {
 
  private:
   std::unique_ptr<File> file_of(const std::string& name) const {
-    return new_file(path_ + "/" + name);
+    auto file = new_file(path_ + "/" + name);
+    if (options_.follow) file->share(client_caches_of(file->path(), true));
+    return file;
   }
   void open_by_root(bool append);
   FileIdentity tell_of_root();

@@ -109,8 +109,14 @@ BpReader::BpReader(const Comm& comm, const std::string& path, Report& report, Co
 
 BpReader::~BpReader() = default;
 
+void BpReader::throw_written_anew() const {
+  throw Error(Errc::efile, path_ + " was written anew, or its index was, since it was opened",
+              "open it again");
+}
+
 StepStatus BpReader::find_steps(const Comm& comm, double seconds) {
   if (!is_directory()) return StepStatus::end;
+  if (broken_) throw *broken_;
   std::vector<std::byte> told;
   const auto status = static_cast<StepStatus>(told_by_root(comm, [&] {
     if (!(seconds >= 0))
@@ -121,11 +127,13 @@ StepStatus BpReader::find_steps(const Comm& comm, double seconds) {
     const std::string index = metadata_->place_now(), folder = index.substr(0, index.rfind('/'));
     for (;;) {
       // Who has closed the file has written all of it. So what is there is looked for once more.
-      const bool goes_on = scan_->is_being_written();
+      const bool goes_on = scan_->is_being_written(folder);
       if (auto found = scan_->more(folder)) {
         told = std::move(*found);
         return static_cast<std::int64_t>(StepStatus::ok);
       }
+      // A writer that begins anew, or `forebay recover`, leaves the old index without a name.
+      if (!scan_->is_current()) throw_written_anew();
       if (!goes_on) return static_cast<std::int64_t>(StepStatus::end);
       const auto waited = std::chrono::steady_clock::now() - begin;
       const std::chrono::duration<double> left = std::chrono::duration<double>(seconds) - waited;
@@ -136,13 +144,17 @@ StepStatus BpReader::find_steps(const Comm& comm, double seconds) {
   }));
   if (status != StepStatus::ok) return status;
   comm.broadcast(told);
-  agree_on_error(comm, attempt_to([&] {
-                   receive_more(index_, told);
-                   if (client_caches_of(data_path(0), false) == ClientCaches::coherent) return;
-                   // Others have written to what is open.
-                   metadata_->share(ClientCaches::weak);
-                   open_.clear();
-                 }));
+  // If one rank fails, the ranks' indexes differ from then on.
+  broken_ = attempt_to([&] {
+    agree_on_error(comm, attempt_to([&] {
+                     receive_more(index_, told);
+                     if (client_caches_of(data_path(0), false) == ClientCaches::coherent) return;
+                     // Others have written to what is open.
+                     metadata_->share(ClientCaches::weak);
+                     open_.clear();
+                   }));
+  });
+  if (broken_) throw *broken_;
   return status;
 }
 
@@ -334,6 +346,8 @@ File& BpReader::data(std::uint32_t number) const {
   return *open_.get(number, [&] {
     auto file = std::make_unique<File>(data_path(number), false, rank_, report_);
     file->ensure_open();
+    // Whoever writes the directory anew removes the old index before it makes data files.
+    if (is_directory() && !metadata_->is_linked()) throw_written_anew();
     return file;
   });
 }

@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "array/selection.h"
+#include "base/error.h"
 #include "base/raw_bytes.h"
 #include "base/report.h"
 #include "comm/comm.h"
@@ -60,7 +62,8 @@ class BpReader {
   /// valid. A BP3 file has the steps of its opening, and then `end`. `not_ready`: its writer marks
   /// the file as being written (WriteOptions::follow, and adios2), and there was no step in that
   /// time; a writer that was killed leaves it so. Errors as for the constructor; Errc::einval:
-  /// seconds below 0.
+  /// seconds below 0; Errc::efile: the file was written anew, or recovered. After an error in
+  /// taking up steps every further call throws the same one.
   StepStatus find_steps(const Comm& comm, double seconds);
 
   const std::string& path() const { return path_; }
@@ -155,6 +158,7 @@ class BpReader {
                const OnWindow& behind) const;
   bool is_directory() const { return index_.container == Container::directory; }
   EntryPlace entry_of(const StoredVariable& variable, std::size_t step) const;
+  [[noreturn]] void throw_written_anew() const;
   [[noreturn]] void fail(Errc code, const std::string& about, const std::string& why,
                          const std::string& advice) const;
   void check_numbers(const StoredVariable& variable) const;
@@ -172,7 +176,8 @@ class BpReader {
   std::size_t most_blocks_;
   StoredIndex index_;
   std::unique_ptr<File> metadata_;
-  std::unique_ptr<DirectoryScan> scan_;                           // on rank 0, of a directory
+  std::unique_ptr<DirectoryScan> scan_;  // on rank 0, of a directory
+  std::optional<Error> broken_;          // why no further steps can be taken up
   mutable OpenFiles<std::uint32_t, std::unique_ptr<File>> open_;  // data files
   mutable RawBytes gathered_;      // runs read together with the bytes between them
   mutable StoredArray array_;      // the last requested variable and step

@@ -63,11 +63,13 @@ class DirectoryScan::Scan {
     return told_.take();
   }
 
-  bool is_being_written() {
-    index_.look_again();
+  bool is_being_written(const std::string& folder) {
+    look_again(folder);
     std::array<std::byte, 1> mark{};
     return index_.read_at(bp::head_active_at, mark) == 1 && mark[0] != std::byte{0};
   }
+
+  bool is_current() { return index_.is_linked() && metadata_.is_linked(); }
 
  private:
   // A file that has been renamed is opened where it is now.
@@ -117,8 +119,15 @@ class DirectoryScan::Scan {
   // A step that did not reach its files completely, because the machine failed, is no step, and
   // neither are later ones. Indexes follow one another, so the broadcast is no larger than md.0.
   void take(const bp::StepRecord& record) {
+    const RecordOrder before = order_;
     more_ = order_.takes(record, window_->file_bytes());
     if (!more_) return;
+    // Caches of clients may have holes where another node has written; a whole step has a group.
+    if (metadata_.has_weak_caches() && begins_with_zeros(record)) {
+      order_ = before;
+      more_ = false;
+      return;
+    }
     naming(metadata_.path() + ", step " + std::to_string(record.step), [&] {
       const bool column_major = bp::parse_column_major(
           bytes(record.groups, std::min(record.variables - record.groups, bp::column_major_bytes),
@@ -135,6 +144,11 @@ class DirectoryScan::Scan {
         if (attributes_.insert(parsed.attribute.name).second) told_.attribute(parsed.attribute);
       });
     });
+  }
+
+  bool begins_with_zeros(const bp::StepRecord& record) {
+    const auto head = bytes(record.groups, bp::elements_head_bytes, record.end);
+    return std::ranges::all_of(head, [](std::byte b) { return b == std::byte{0}; });
   }
 
   void take_variable(std::span<const std::byte> entry, bp::Origin origin, const EntryPlace& place) {
@@ -195,7 +209,11 @@ std::vector<std::byte> DirectoryScan::run() { return scan_->run(); }
 std::optional<std::vector<std::byte>> DirectoryScan::more(const std::string& folder) {
   return scan_->more(folder);
 }
-bool DirectoryScan::is_being_written() { return scan_->is_being_written(); }
+bool DirectoryScan::is_being_written(const std::string& folder) {
+  return scan_->is_being_written(folder);
+}
+
+bool DirectoryScan::is_current() { return scan_->is_current(); }
 
 void each_record(ByteFile& index, Offset index_end, Offset metadata_bytes, bool swapped,
                  const std::function<void(const bp::StepRecord&, bool taken)>& f) {

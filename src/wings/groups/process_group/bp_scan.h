@@ -35,7 +35,9 @@ class DirectoryScan {
   std::optional<std::vector<std::byte>> more(const std::string& folder);
   /// Returns whether the program that writes has the file open, or was killed. Then another step
   /// may come. If not, more() has all steps that were there before this call.
-  bool is_being_written();
+  bool is_being_written(const std::string& folder);
+  /// Returns false once the directory, or its index, was made anew. Call is_being_written() before.
+  bool is_current();
 
  private:
   class Scan;

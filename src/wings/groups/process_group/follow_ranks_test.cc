@@ -173,6 +173,66 @@ TEST_F(FollowRanks, a_killed_writer_costs_the_timeout_and_no_more) {
   EXPECT_EQ(reader.find_steps(Comm(), 1000), StepStatus::end);
 }
 
+TEST_F(FollowRanks, a_directory_that_moves_is_followed) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report, of_reader;
+    const auto file = StepWriter::create(comm, path_, followed(), report);
+    write_step(comm, *file, 0);
+    BpReader reader(comm, path_, of_reader);
+    comm.meet();
+    const std::filesystem::path there = path_.string() + ".moved";
+    if (comm.is_root()) std::filesystem::rename(path_, there);
+    comm.meet();
+    for (int step = 1; step < steps; ++step) {
+      write_step(comm, *file, step);
+      EXPECT_EQ(reader.find_steps(comm, 0), StepStatus::ok) << step;
+      expect_step(reader, static_cast<std::size_t>(step), 2);
+    }
+    file->close();
+    comm.meet();
+    if (comm.is_root()) std::filesystem::rename(there, path_);
+  });
+}
+
+TEST_F(FollowRanks, values_of_a_file_that_is_written_anew_are_not_those_of_the_old_one) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report, of_reader, again;
+    auto file = StepWriter::create(comm, path_, followed(), report);
+    for (int step = 0; step < 5; ++step) write_step(comm, *file, step);
+    BpReader reader(comm, path_, of_reader);  // it has opened no data file yet
+    file.reset();
+    file = StepWriter::create(comm, path_, followed(), again);
+    for (int step = 50; step < 56; ++step) write_step(comm, *file, step);
+    comm.meet();
+    double value = 0;
+    const auto failed = attempt_to([&] {
+      reader.read(reader.find("v"), 0, {{0}, {1}, {}}, reinterpret_cast<std::byte*>(&value));
+    });
+    ASSERT_TRUE(failed) << value;
+    EXPECT_EQ(failed->code(), Errc::efile);
+    for (int n = 0; n < 2; ++n)
+      EXPECT_EQ(code_of(attempt_to([&] { reader.find_steps(comm, 0); })), Errc::efile);
+    file->close();
+  });
+}
+
+TEST_F(FollowRanks, an_index_that_was_made_again_is_told) {
+  run_as_threads(2, [&](const Comm& comm) {
+    Report report, of_reader;
+    const auto file = StepWriter::create(comm, path_, followed(), report);
+    for (int step = 0; step < 5; ++step) write_step(comm, *file, step);
+    BpReader reader(comm, path_, of_reader);
+    EXPECT_EQ(reader.find_steps(comm, 0), StepStatus::not_ready);
+    comm.meet();
+    if (comm.is_root()) {
+      std::filesystem::copy_file(path_ / "md.idx", path_ / "new");
+      std::filesystem::rename(path_ / "new", path_ / "md.idx");
+    }
+    comm.meet();
+    EXPECT_EQ(code_of(attempt_to([&] { reader.find_steps(comm, 0); })), Errc::efile);
+  });
+}
+
 TEST_F(FollowRanks, errors_are_those_of_all_ranks) {
   ranks_write(2, path_, {}, [](const Comm& comm, StepWriter& file) {
     for (int step = 0; step < 5; ++step) write_step(comm, file, step);

@@ -37,8 +37,17 @@ class StepPlaces {
     if (!stretches_.empty() && extend(stretches_.back(), step, place)) return;
     stretches_.push_back({static_cast<std::uint32_t>(size()), step, 1, 1, place, 0});
   }
-  /// Appends a whole stretch.
+  /// Appends a whole stretch. Whoever follows a file appends a short one at each look, which may
+  /// continue the last one.
   void append(Stretch stretch) {
+    std::uint32_t n = 0;
+    while (n < stretch.steps && !empty() &&
+           extend(stretches_.back(), stretch.step(n), stretch.in(n)))
+      ++n;
+    if (n == stretch.steps) return;
+    stretch.place = stretch.in(n);
+    stretch.first = stretch.step(n);
+    stretch.steps -= n;
     if (stretch.steps == 1) return append(stretch.first, stretch.place);
     stretch.before = static_cast<std::uint32_t>(size());
     stretches_.push_back(stretch);

@@ -70,17 +70,16 @@ process_group::WriteOptions options_of(const GroupDefinition& group, const Metho
 class ProcessGroups final : public GroupWriter, LeftOpen {
  public:
   ProcessGroups(const Comm& comm, const std::string& path, const GroupDefinition& group,
-                const Method& method)
+                const Method& method, bool append)
       : LeftOpen(Turn::owner), comm_(comm), path_(path), group_(group), method_(method) {
-    options_of(group, method);  // checks the method before anything is made
+    const auto options = options_of(group, method);  // checks the method before anything is made
+    if (!append && comm_.is_root()) process_group::StepWriter::check_create(path_, options);
     start_timeline(comm_, method_, report_, opened_);
   }
 
-  void start(bool append) {
+  void start(bool append) override {
     using process_group::StepWriter;
     const auto options = options_of(group_, method_);
-    // If nothing is replaced, the logs of the existing file stay, too.
-    if (!append) by_root(comm_, [&] { StepWriter::check_create(path_, options); });
     if (!options.drop_all) meet_leftover_logs(comm_, path_, true, !append, method_);
     file_ = append ? StepWriter::append(comm_, path_, options, report_)
                    : StepWriter::create(comm_, path_, options, report_);
@@ -116,7 +115,7 @@ class ProcessGroups final : public GroupWriter, LeftOpen {
     if (failed) throw *failed;
   }
   void close() override {
-    if (std::exchange(closed_, true)) return;
+    if (!file_ || std::exchange(closed_, true)) return;
     attempt_to([&] { note_choice(); });
     // If not all is in the file, the logs stay for a replay.
     const auto failed = attempt_to([&] {
@@ -179,6 +178,7 @@ class ProcessGroups final : public GroupWriter, LeftOpen {
 
 class Nothing final : public GroupWriter {
  public:
+  void start(bool) override {}
   void add(std::size_t, bp::Shape, std::span<const std::byte>, bool) override {}
   void make_room(std::size_t) override {}
   void end_step() override { ++steps_; }
@@ -222,15 +222,10 @@ void write_index_in_windows(process_group::StepWriter& file, const Comm& comm, c
 std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::string& path,
                                                   const GroupDefinition& group,
                                                   const Method& method, bool append) {
-  std::unique_ptr<ProcessGroups> made;
-  agree_on_error(comm, attempt_to([&] {
-                   Method kept = method;
-                   keep_honoured(kept, FrontEnd::groups);
-                   settle_transport(kept);
-                   made = std::make_unique<ProcessGroups>(comm, path, group, kept);
-                 }));
-  made->start(append);
-  return made;
+  Method kept = method;
+  keep_honoured(kept, FrontEnd::groups);
+  settle_transport(kept);
+  return std::make_unique<ProcessGroups>(comm, path, group, kept, append);
 }
 
 std::unique_ptr<GroupWriter> write_nothing() { return std::make_unique<Nothing>(); }

@@ -15,9 +15,12 @@
 #include "groups/records/group_types.h"
 
 namespace forebay {
+
+namespace fs = std::filesystem;
+
 namespace {
 
-/// Returns a writer of one file. `group` must outlive it.
+/// Local. Returns a writer of one file. `group` must outlive it.
 std::unique_ptr<GroupWriter> write_to(const Comm& comm, const GroupDefinition& group,
                                       const GroupTarget& target, GroupFormat format, bool append) {
   if (format == GroupFormat::nothing) return write_nothing();
@@ -25,25 +28,21 @@ std::unique_ptr<GroupWriter> write_to(const Comm& comm, const GroupDefinition& g
   return make(comm, target.path, group, target.method, append);
 }
 
-/// Errc::einval: two files have the same name.
-void check_names(const GroupDefinition& group, const std::vector<GroupTarget>& targets) {
-  std::set<std::string> names;
-  for (const GroupTarget& target : targets)
-    if (!names.insert(std::filesystem::path(target.path).lexically_normal().string()).second)
+/// Errc::einval: two files are the same one. Errc::enoent: a folder is not there.
+void check_paths(const GroupDefinition& group, const std::vector<GroupTarget>& targets) {
+  if (targets.size() == 1) return;
+  std::set<std::string> paths;
+  for (const GroupTarget& target : targets) {
+    const fs::path path(target.path),
+        folder = path.parent_path().empty() ? "." : path.parent_path();
+    std::error_code failed;
+    const fs::path real = fs::canonical(folder, failed);
+    if (failed) throw system_error(failed.value(), Errc::enoent, "looking for", folder.string());
+    if (!paths.insert(real / path.filename()).second)
       throw Error(Errc::einval,
                   "two methods of group " + group.name + " would write " + target.path,
                   "choose formats with different endings, or give one of them a base_path");
-}
-
-/// Steps have the same numbers in all files.
-void check_steps(const std::vector<NamedWriter>& files) {
-  const NamedWriter& first = files.front();
-  for (const NamedWriter& file : files)
-    if (file.writer->steps() != first.writer->steps())
-      throw Error(Errc::ebad_file,
-                  file.path + " has " + std::to_string(file.writer->steps()) + " steps, and " +
-                      first.path + " " + std::to_string(first.writer->steps()),
-                  "make one of them again from the other (forebay convert), or write new files");
+  }
 }
 
 /// Returns the histogram of one block. NaN is not counted; infinities lie below and above.
@@ -71,34 +70,30 @@ std::vector<std::int64_t> counts_of(const GroupVariable& v, std::span<const std:
 std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, std::vector<GroupTarget> targets,
                                              const GroupDefinition& group, bool append) {
   std::unique_ptr<GroupFile> file;
-  std::vector<GroupFormat> formats;
-  std::vector<NamedWriter> made;
   // All this is checked before an existing file is replaced.
   const auto check = [&] {
     check_group(group);
+    std::vector<GroupFormat> formats;
     for (GroupTarget& target : targets)
       formats.push_back(settle_format(target.method, target.path));
-    check_names(group, targets);
+    if (comm.is_root()) check_paths(group, targets);
     for (const GroupAttribute& attribute : group.attributes)
       if (std::ranges::count(formats, GroupFormat::bp) > 0) bp::check(to_bp_attribute(attribute));
     file.reset(new GroupFile(comm, group));
     file->written_.resize(group.variables.size());
-    file->is_several_ = targets.size() > 1;
-    made.reserve(targets.size());
-  };
-  const auto failed = attempt_and_go_on(comm, [&] {
-    agree_on_error(comm, attempt_to(check));
+    std::vector<NamedWriter> made;
     for (std::size_t i = 0; i < targets.size(); ++i)
       made.push_back(
           {targets[i].path, write_to(file->comm_, file->group_, targets[i], formats[i], append)});
-    if (append) check_steps(made);
-    file->writer_ = file->is_several_ ? write_to_all(file->group_, std::move(made))
-                                      : std::move(made.front().writer);
+    file->writer_ = made.size() > 1 ? write_to_all(file->group_, std::move(made))
+                                    : std::move(made.front().writer);
+  };
+  const auto failed = attempt_and_go_on(comm, [&] {
+    agree_on_error(comm, attempt_to(check));
+    file->writer_->start(append);
   });
-  if (!failed) return file;
-  for (const NamedWriter& one : made)
-    if (one.writer) attempt_to([&] { one.writer->close(); });
-  throw *failed;
+  if (failed) throw *failed;
+  return file;
 }
 
 const GroupVariable& GroupFile::variable(const std::string& name) const {
@@ -199,16 +194,20 @@ void GroupFile::add(const GroupVariable& v, bp::Shape shape, const void* data, b
   }
   // A histogram is prepared before its block is added. So a program that repeats a refused write
   // has the values in the step only once.
+  const bool follows = std::ranges::count(late_, &v, &LateHistogram::variable) > 0;
   late_.push_back({&v, lent ? values : std::span<const std::byte>(), {}});
+  const std::uint64_t before = writer_->adds();
   try {
     if (!lent) late_.back().counts = counts_of(v, values);
     writer_->add(number_of(v), std::move(shape), values, lent);
   } catch (...) {
-    late_.pop_back();
+    if (writer_->adds() == before) late_.pop_back();
     throw;
   }
-  // If this is refused (a full disk), the histogram waits for the end of the step.
-  if (!lent && !attempt_to([&] { add_histogram(v, late_.back().counts, false); })) late_.pop_back();
+  // Histograms keep the order of their blocks. If this is refused (a full disk), the histogram
+  // waits for the end of the step.
+  if (!lent && !follows && !attempt_to([&] { add_histogram(v, late_.back().counts, false); }))
+    late_.pop_back();
 }
 
 std::size_t GroupFile::number_of(const GroupVariable& v) const {
@@ -253,9 +252,10 @@ void GroupFile::write(const std::string& name, const void* data, bool lent) {
     throw Error(Errc::einval, "variable " + name + " was written in this step already",
                 "end the step, or write further boxes of an array with forebay_write_box");
   if (!is_left_out(v)) {
+    const std::uint64_t before = writer_->adds();
     const auto failed = attempt_to([&] { add(v, shape_of(v), data, lent); });
     // If one file of several refused it, the others have it.
-    written_[number_of(v)] = !failed || is_several_;
+    written_[number_of(v)] = !failed || writer_->adds() != before;
     if (failed) throw *failed;
   }
   if (data) remember(v, data);  // others may need the value, even if it is not written again

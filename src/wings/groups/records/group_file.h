@@ -26,9 +26,10 @@ class GroupFile {
   /// Collective, with equal arguments. Replaces existing files, or, with `append`, continues after
   /// their last step. Methods are as choose_method() returns them for the group, paths absolute.
   /// Errc::enotsupport: a method cannot write groups. Errc::einval: the definitions make no sense,
-  /// or two files have the same name. Errc::ebad_file: files to append to have different numbers of
-  /// steps. Other errors are those of group_writer.h. If there are several files, one that was made
-  /// before another failed stays, without a step.
+  /// or two files are the same one. Errc::enoent: a folder of several files is not there.
+  /// Errc::ebad_file: files to append to have different numbers of steps. Other errors are those of
+  /// group_writer.h. If there are several files, one that was made before another failed stays,
+  /// without a step.
   static std::unique_ptr<GroupFile> create(const Comm& comm, std::vector<GroupTarget> targets,
                                            const GroupDefinition& group, bool append);
   /// The same with one file.
@@ -50,7 +51,8 @@ class GroupFile {
   /// variables that are written once are left out. If this throws, it has written nothing.
   /// Errc::enotvar: no such variable. Errc::einval: the variable was written in this step, a scalar
   /// for its dimensions was not, or the pointer is null. Errc::eedge: the block lies outside its
-  /// array. StepWriter's errors may occur, too. What one file of several refuses, the others have.
+  /// array. StepWriter's errors may occur, too. What one file of several refuses, the others have,
+  /// and lent memory stays lent.
   void write(const std::string& name, const void* data, bool lent);
   /// Local. Writes an array's block at `box`, any number of times a step. `box` has all three lists
   /// for variables in <global>, and only `count` for others.
@@ -83,7 +85,6 @@ class GroupFile {
   Comm comm_;
   GroupDefinition group_;
   std::unique_ptr<GroupWriter> writer_;
-  bool is_several_ = false;                            // it writes several files
   std::map<std::string, Count, std::less<>> scalars_;  // of the current step
   std::vector<bool> written_;  // by write() in the current step; for each variable
   std::size_t next_ = 0;       // after the variable that came last

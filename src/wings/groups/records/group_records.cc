@@ -87,7 +87,7 @@ class Records final : public GroupWriter {
     targets_ = record_targets(group, is_split());
   }
 
-  void start(bool append) {
+  void start(bool append) override {
     if (is_split()) return start_files(append);
     if (append) {
       // A run that ended before its first step leaves an empty file.
@@ -619,12 +619,8 @@ void Records::write_step() {
 
 std::unique_ptr<GroupWriter> write_records(const Comm& comm, const std::string& path,
                                            const GroupDefinition& group, const Method& method,
-                                           bool append) {
-  std::unique_ptr<Records> made;
-  agree_on_error(comm,
-                 attempt_to([&] { made = std::make_unique<Records>(comm, path, group, method); }));
-  made->start(append);
-  return made;
+                                           bool /*append*/) {
+  return std::make_unique<Records>(comm, path, group, method);
 }
 
 }  // namespace forebay

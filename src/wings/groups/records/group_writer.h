@@ -21,11 +21,18 @@ class GroupWriter {
  public:
   virtual ~GroupWriter() = default;
 
+  /// Collective, once, before all else. Makes the file, or replaces an existing one, or, with
+  /// `append`, continues after its last step.
+  virtual void start(bool append) = 0;
+
   /// Local. Adds a block of the group's variable with that number to the current step. `data` has
   /// its elements in the group's order of dimensions, or a string's text. It is copied, or, if
-  /// `lent`, stays valid until end_step() has returned. If this throws, it has added nothing.
+  /// `lent`, stays valid until end_step() has returned. If this throws, it has added nothing,
+  /// unless adds() has grown.
   virtual void add(std::size_t variable, bp::Shape at, std::span<const std::byte> data,
                    bool lent) = 0;
+  /// Local. Of a writer to several files: how many calls of add() at least one of them has taken.
+  virtual std::uint64_t adds() const { return 0; }
 
   /// Local. Reserves so many bytes for copies in the current step, in one piece.
   virtual void make_room(std::size_t bytes) = 0;
@@ -52,11 +59,11 @@ process_group::WriteOptions group_write_options(const Method& method);
 void write_index_in_windows(process_group::StepWriter& file, const Comm& comm, const Method& method,
                             Report& report);
 
-// Collective, with equal arguments. `comm` and `group` must outlive the writer. Each replaces an
-// existing file, or, with `append`, continues after its last step.
+// Local, on all ranks with equal arguments. `comm` and `group` must outlive the writer. Nothing is
+// made before start(), and what can be refused without a file is refused before it.
 
 /// Errc::enotsupport: BP files have no use for some key of the method. Other errors are those of
-/// process_group::StepWriter.
+/// process_group::StepWriter. Without `append`, rank 0 looks whether it may replace what is there.
 std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::string& path,
                                                   const GroupDefinition& group,
                                                   const Method& method, bool append);
@@ -66,8 +73,10 @@ std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::s
 std::unique_ptr<GroupWriter> write_records(const Comm& comm, const std::string& path,
                                            const GroupDefinition& group, const Method& method,
                                            bool append);
+
 /// Local. Returns a writer to all of these files; at least one. Each call goes to every file, also
-/// if one fails, and throws the first error, with the file's path. `group` must outlive it.
+/// if one fails, and throws the first error, with the file's path. `group` must outlive it. start()
+/// throws Errc::ebad_file if files to append to have different numbers of steps.
 struct NamedWriter {
   std::string path;
   std::unique_ptr<GroupWriter> writer;

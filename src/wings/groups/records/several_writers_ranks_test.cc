@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -156,11 +157,95 @@ TEST_F(SeveralWritersRanks, nothing_is_made_of_methods_that_cannot_write_or_have
   EXPECT_EQ(refused({{path("a.zarr"), {}}, {path("a.bp"), bp}}), Errc::enotsupport);
 }
 
+TEST_F(SeveralWritersRanks, what_is_there_stays_if_one_method_is_refused) {
+  {
+    const auto file = GroupFile::create(Comm(), both(), group_of_own(), false);
+    for (int step = 1; step < 6; ++step) write_step(Comm(), *file, step);
+    file->close();
+  }
+  const auto refuse = [&](const GroupTarget& second) {
+    run_as_threads(3, [&](const Comm& comm) {
+      const auto failed = attempt_to([&] {
+        GroupFile::create(comm, {both()[0], second}, group_of_own(), false)->close();
+      });
+      EXPECT_TRUE(failed) << second.path;
+    });
+    EXPECT_EQ(GroupReader(Comm(), path("run.bp")).steps(), 5) << second.path;
+    EXPECT_EQ(GroupReader(Comm(), path("run.nc")).steps(), 5) << second.path;
+  };
+  refuse({path("nowhere/run.nc"), method_of("layout=canonical")});
+  refuse({path("run.nc"), method_of("layout=canonical;bp_version=3")});
+  fs::create_directory_symlink(folder_, folder_ / "link");
+  refuse({path("link/run.bp"), method_of("layout=process-group")});
+}
+
+TEST_F(SeveralWritersRanks, what_was_refused_before_it_reached_a_file_can_be_repeated) {
+  GroupDefinition group = define_group("g", "C");
+  define_variable(group, {.name = "n", .type = "int32"});
+  define_variable(group, {.name = "v", .type = "double", .dimensions = "n"});
+  const auto file = GroupFile::create(Comm(), both(), group, false);
+  const std::vector<double> values(5, 3);
+  for (std::int32_t step = 0; step < 5; ++step) {
+    const std::int32_t n = 5;
+    EXPECT_THROW(file->write("v", values.data(), false), Error) << "n is not known";
+    file->write("n", &n, false);
+    file->write("v", values.data(), false);
+    EXPECT_THROW(file->write("v", values.data(), false), Error) << "twice";
+    file->end_step();
+  }
+  file->close();
+  for (const char* const name : {"run.bp", "run.nc"})
+    EXPECT_EQ(GroupReader(Comm(), path(name)).blocks("v", 4), 1) << name;
+}
+
+// netCDF refuses each second block; its histograms are those of the blocks that it has.
+TEST_F(SeveralWritersRanks, histograms_go_with_their_blocks) {
+  GroupDefinition group = define_group("g", "C");
+  define_variable(group, {.name = "own",
+                          .type = "double",
+                          .dimensions = "1,1",
+                          .characteristics = "histogram:0,10,10"});
+  const auto file = GroupFile::create(Comm(), both(), group, false);
+  constexpr int blocks = 6;
+  std::vector<std::vector<double>> values;
+  for (int block = 0; block < blocks; ++block) values.emplace_back(6, block + 0.5);
+  for (int block = 0; block < blocks; ++block) {
+    const std::int64_t count[] = {2, block % 2 == 0 ? 3 : 2};
+    const auto failed = attempt_to([&] {
+      file->write_box("own", {nullptr, nullptr, count},
+                      values[static_cast<std::size_t>(block)].data(), block % 3 == 0);
+    });
+    EXPECT_EQ(failed.has_value(), block % 2 == 1) << block;
+  }
+  file->end_step();
+  file->close();
+  const GroupReader bp(Comm(), path("run.bp"));
+  const std::string histogram = group.variables[1].name;
+  ASSERT_EQ(bp.blocks("own", 0), blocks);
+  ASSERT_EQ(bp.blocks(histogram, 0), blocks);
+  for (int block = 0; block < blocks; ++block) {
+    std::vector<double> its(6);
+    std::vector<std::int64_t> counts(12);
+    bp.read_block("own", 0, block, its.data());
+    bp.read_block(histogram, 0, block, counts.data());
+    const auto bin = static_cast<std::size_t>(its[0]) + 1;
+    EXPECT_EQ(counts[bin], block % 2 == 0 ? 6 : 4) << block;
+  }
+  // There the blocks of a rank follow one another.
+  const GroupReader records(Comm(), path("run.nc"));
+  std::vector<std::int64_t> counts(12 * blocks / 2);
+  ASSERT_EQ(records.blocks(histogram, 0), 1);
+  records.read_block(histogram, 0, 0, counts.data());
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), 6 * blocks / 2);
+}
+
 // The file that comes first was made already.
 TEST_F(SeveralWritersRanks, a_file_that_cannot_be_made_is_an_error_on_all_ranks) {
   run_as_threads(3, [&](const Comm& comm) {
     auto targets = both();
-    targets[1].path = path("nowhere/run.nc");
+    targets[1].path = path("folder.nc");
+    if (comm.is_root()) fs::create_directories(folder_ / "folder.nc" / "full");
+    comm.meet();
     const auto failed =
         attempt_to([&] { GroupFile::create(comm, targets, group_of_own(), false); });
     EXPECT_TRUE(failed) << comm.rank();

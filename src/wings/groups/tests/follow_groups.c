@@ -42,6 +42,7 @@ static void write_steps(const char* path, long steps, long pause) {
   check(forebay_define_var("g", "T", "double", "3,50", "total,50", "x0,0", ""));
   check(forebay_define_var("g", "late", "double", "3,50", "total,50", "x0,0", ""));
   check(forebay_define_attribute("g", "T/units", "K", "string"));
+  check(forebay_define_attribute("g", "late/units", "m", "string"));
   check(forebay_open(&file, "g", path, "w", MPI_COMM_WORLD));
   for (int64_t step = 0; step < steps; ++step) {
     double values[rows][columns];

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t index_magic = 0x46424c49;  // "FBLI"
 constexpr std::uint16_t index_version = 2;  // 1: lists without pages, before the first release
 constexpr std::size_t entry_bytes = 69, fixed_numbers = 10, place_bytes = 40;
-constexpr std::uint32_t page_writes = 256;
+constexpr std::uint32_t page_writes = 256, most_page_writes = 4096;
 
 /// Calls f with the numbers that say where an entry's data and pattern are, in their order in the
 /// file.
@@ -147,7 +147,8 @@ ListHead parse_head(std::span<const std::byte> beginning, Count list) {
   head.by_box = by_box == 1;
   const std::uint64_t writes = in.number(), of_page = in.number();
   const std::size_t cuts = in.items(4 + entry_bytes);
-  if (writes > UINT32_MAX - cuts || of_page < 1 || of_page > UINT32_MAX) damaged("a list's length");
+  if (writes > UINT32_MAX - cuts || of_page < 1 || of_page > most_page_writes)
+    damaged("a list's length");
   head.writes = static_cast<std::uint32_t>(writes);
   head.page_writes = static_cast<std::uint32_t>(of_page);
   head.stored = in.count();
@@ -191,6 +192,8 @@ void find_in_page(const ListHead& head, std::span<const std::byte> page, const C
   Count its[2 * 32];
   for (std::size_t at = 0; at + bytes <= page.size(); at += bytes) {
     for (std::size_t k = 0; k < numbers; ++k) its[k] = load_be<Count>(&page[at + 4 + 8 * k]);
+    for (std::size_t k = 0; k < numbers; k += 2)
+      if (its[k] < 0 || its[k + 1] <= its[k]) damaged("an index's box");
     if (boxes_meet(its, box, head.box_dims())) use(page.subspan(at, bytes));
   }
 }

@@ -123,7 +123,9 @@ class DealtIndex {
 
   void tell_page(std::uint64_t dataset, std::uint32_t page, std::span<const Count> box,
                  std::vector<std::byte>& to) {
-    const auto head = reader_.pages().head(dataset);
+    // Kept for this look-up, as jobs keep theirs: it is asked for each page.
+    auto& head = heads_[dataset];
+    if (!head) head = reader_.pages().head(dataset);
     if (!head || page >= head->hashes.size() || box.size() != head->box_numbers())
       throw Error(Errc::einternal, "ranks have different indexes of a log");
     put(to, Answer::here);
@@ -141,6 +143,7 @@ class DealtIndex {
   void hear(std::span<const Asked> list, std::span<const std::byte> bytes) {
     for (const Asked& asked : list) {
       Job& job = jobs_[asked.job];
+      std::vector<std::uint32_t> known;  // ascends, as job.pages does
       for (const std::uint32_t page : asked.pages) {
         const auto answer = take<Answer>(bytes);
         if (answer == Answer::later) continue;
@@ -150,8 +153,11 @@ class DealtIndex {
           job.found.push_back(parse_record(*job.head, bytes.first(size)));
           bytes = bytes.subspan(size);
         }
-        std::erase(job.pages, page);
+        known.push_back(page);
       }
+      std::erase_if(job.pages, [&](std::uint32_t page) {
+        return std::binary_search(known.begin(), known.end(), page);
+      });
     }
   }
 
@@ -159,8 +165,9 @@ class DealtIndex {
   LogReader& reader_;
   Count memory_;
   std::vector<Job> jobs_;
-  std::map<Rank, std::vector<Asked>> asked_;  // in this round
-  Count answered_ = 0;                        // bytes, in this round
+  std::map<std::uint64_t, std::shared_ptr<const ListHead>> heads_;  // of the pages that it keeps
+  std::map<Rank, std::vector<Asked>> asked_;                        // in this round
+  Count answered_ = 0;                                              // bytes, in this round
 };
 
 }  // namespace

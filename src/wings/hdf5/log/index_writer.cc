@@ -149,7 +149,8 @@ WrittenIndex write_index(const Comm& comm, ByteFile& file, BlockSpace& space, Lo
     gathering->round(from, to);
   }
 
-  const Share share = print_share(gathering->lookups());
+  Share share;
+  agree_on_error(comm, attempt_to([&] { share = print_share(gathering->lookups()); }));
   const auto sizes = comm.all_gather(static_cast<std::int64_t>(share.lists.size()));
   std::vector<std::int64_t> place_sizes;
   const auto all = comm.all_gather_bytes(std::as_bytes(std::span(share.places)), place_sizes);

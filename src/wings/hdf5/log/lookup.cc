@@ -76,6 +76,9 @@ void Lookup::take_back() {
 }
 
 void Lookup::add(const Entry& entry, const PatternRef& ref, const Bounds* bounds) {
+  if (list_.entries.size() >= UINT32_MAX)
+    throw Error(Errc::evarsize, "a dataset has 2^32 writes, more than its index can number",
+                "write fewer and larger pieces");
   if (!stale_) take_back();
   list_.entries.push_back(entry);
   list_.refs.push_back(ref);
