@@ -128,12 +128,13 @@ StepStatus BpReader::find_steps(const Comm& comm, double seconds) {
     for (;;) {
       // Who has closed the file has written all of it. So what is there is looked for once more.
       const bool goes_on = scan_->is_being_written(folder);
-      if (auto found = scan_->more(folder)) {
+      auto found = scan_->more(folder);
+      // A writer that begins anew, or `forebay recover`, leaves the old files without a name.
+      if (!metadata_->is_linked() || !scan_->is_current()) throw_written_anew();
+      if (found) {
         told = std::move(*found);
         return static_cast<std::int64_t>(StepStatus::ok);
       }
-      // A writer that begins anew, or `forebay recover`, leaves the old index without a name.
-      if (!scan_->is_current()) throw_written_anew();
       if (!goes_on) return static_cast<std::int64_t>(StepStatus::end);
       const auto waited = std::chrono::steady_clock::now() - begin;
       const std::chrono::duration<double> left = std::chrono::duration<double>(seconds) - waited;
