@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -97,6 +98,7 @@ Store::Store(const Comm& comm, const std::string& name, const Method& method)
     if (loss) recover(*loss);
     for (const Kind kind : {Kind::state, Kind::adjoint}) keep_common(kind);
     drop_lone_parity();
+    tell_damage();
     account_[Account::drops] = 0;  // do not count dropped states of earlier jobs
   });
   if (attempt_to([&] { thread_ = std::thread([this] { work(); }); }))
@@ -162,6 +164,22 @@ void Store::take_states(Tier tier) {
     state->tier = state->pushed = tier;
     states_.add(state);
   }
+}
+
+/// Collective. Puts the damage of all ranks into the report, which is rank 0's.
+void Store::tell_damage() {
+  constexpr std::int64_t most = 64 << 10;
+  if (comm_.all_reduce(std::ssize(damage_), Reduce::sum) == 0) return;
+  std::string mine;
+  for (const std::string& what : damage_)
+    mine += "rank " + std::to_string(comm_.rank()) + ": " + what + "\n";
+  std::vector<std::int64_t> sizes;
+  const auto all = comm_.all_gather_up_to(most, std::as_bytes(std::span(mine)), sizes);
+  if (!all)
+    return account_.note_reason("files of many states are damaged: forebay checkpoint check " +
+                                name_ + " names them");
+  std::istringstream lines(std::string(reinterpret_cast<const char*>(all->data()), all->size()));
+  for (std::string line; std::getline(lines, line);) account_.note_reason(line);
 }
 
 void Store::keep_common(Kind kind) {
@@ -712,9 +730,12 @@ void Store::bring_to_files(Lock& lock, const StatePtr& state) {
 void Store::sync() {
   if (set_ranks_.empty()) return sync_files();
   together(comm_, [&] {
-    agree_on_error(set_, attempt_to([&] { sync_files(); }));
-    protect();
+    together(set_, [&] {
+      sync_files();
+      protect();
+    });
   });
+  drop_older_parity();
 }
 
 void Store::sync_files() {

@@ -41,6 +41,7 @@
 #include "checkpoints/state_catalogue.h"
 #include "codec/pipeline.h"
 #include "comm/comm.h"
+#include "comm/exchange.h"
 #include "method/method.h"
 
 namespace forebay::checkpoint {
@@ -149,6 +150,8 @@ class Store {
   std::vector<StoredState> seen() const { return seen_; }
   /// The time to keep a state, in steps of the model, as the method says.
   double keeping() const;
+  /// What is damaged in this rank's files, and what parity did not give back, in words. The report
+  /// has that of all ranks.
   const std::vector<std::string>& damage() const { return damage_; }
   /// How often a caller waited for the thread, and how many reads found their state decoded.
   Count waits() { return account_[Account::waits]; }
@@ -187,6 +190,7 @@ class Store {
   void open_tiers();
   void require_files_of_all(bool recovers);
   void take_states(Tier tier);
+  void tell_damage();
   void require_idle() const;
 
   void add_part(Part part, const Pipeline& codec, std::span<const std::byte> values, bool stays);
@@ -248,15 +252,23 @@ class Store {
       Member lost;
       Count chunk = 0, members = 0;
     };
-    std::vector<Rank> ranks;  ///< that lost files, in order; the same on all ranks
-    std::vector<Item> plan;   ///< on such a rank: the states to make again
-    std::vector<Rank> told;   ///< those of `ranks` that this rank has parity of
+    std::vector<Rank> ranks;  ///< that miss states, in order; the same on all ranks
+    std::vector<Item> plan;   ///< on such a rank: the states to make again, and from which groups
+    std::vector<Rank> told;   ///< lost ranks that this rank has parity of
   };
+  /// What other ranks have for this one.
+  struct Offer {
+    ParityTable table;
+    std::vector<Rank> from;
+  };
+  using Offers = std::map<std::pair<StateId, std::uint64_t>, Offer>;  // by state and group
   void join_set();
   void take_parity(Tier tier, Record record);
-  void drop_parity(StateId id, std::size_t newest_kept = 0);
+  void drop_parity(StateId id, std::uint64_t kept = 0);
   void drop_lone_parity();
-  bool is_covered(const State& state) const;
+  void drop_older_parity();
+  std::uint64_t covering_group(const State& state) const;
+  std::vector<StateId> without_parity() const;
   Member my_member(const Record& record) const;
   StatePtr hold(StateId id);
   void let_go(const StatePtr& state);
@@ -266,9 +278,14 @@ class Store {
   void keep_parity(StateId id, const ParityTable& table, RawBytes segment);
   bool has_lost(const Member& recorded) const;
   const Parity* usable(StateId id, std::uint64_t group) const;
+  std::vector<Message> journals_of_others() const;
+  std::vector<Message> offers_to(const std::vector<Rank>& lost) const;
   std::optional<Loss> find_loss();
+  std::vector<Loss::Item> plan_for(const Offers& offers, const std::vector<Rank>& lost) const;
   void recover(const Loss& loss);
-  void recover_in(const Comm& set, Rank lost, const Loss& loss);
+  void recover_in(const Comm& set, Rank lost, const std::vector<Loss::Item>& its_plan);
+  bool gives_back(const Loss::Item& item, const Comm& set, Rank lost, Rank root);
+  void note_not_given(const std::vector<Loss::Item>& plan);
   void restore_state(StateId id, std::uint64_t group, const Member& lost, RawBytes blob);
   Count missing_parity(Tier tier) const;
   Count parity_for(Count bytes) const;
@@ -302,7 +319,9 @@ class Store {
   Catalogue states_;
   std::map<StateId, std::vector<Parity>> parities_;  ///< of each state, the newest last
   std::array<Count, tier_count> parity_bytes_{};
-  std::vector<std::pair<Tier, std::uint64_t>> stale_;  ///< copies that discard() failed to drop
+  /// Copies that discard() failed to drop, and parity that could not be read.
+  std::vector<std::pair<Tier, std::uint64_t>> stale_;
+  std::optional<Error> unread_;  ///< why parity that may be intact could not be read
   std::uint64_t last_serial_ = 0;
   std::uint64_t synced_ = 0;  ///< states up to this serial are on the device, and stay there
   Count held_ = 0;            ///< bytes of states in memory

@@ -1,10 +1,11 @@
 // Redundancy: keeps the parity of states after a sync, and makes states of lost files again when a
 // store is opened (checkpoints/parity.h).
 //
-// Segments of a new group are on the device of all ranks of a set before any rank drops an older
-// one. A lost rank is one whose journal is not the one that segments of others name, by its
-// session. So a kill while states are made again is no harm: the next opening makes those that are
-// missing.
+// A segment is kept only where all ranks of its set could send what is in it. Segments of new
+// groups are on the device of all ranks, of all sets, before any rank drops an older one: the sets
+// of an earlier job may have been others. A lost rank is one whose journal is not the one that
+// segments of others name, by its session. So a kill while states are made again is no harm: the
+// next opening makes those that are missing.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/number_bytes.h"
 #include "base/random_number.h"
 #include "base/words.h"
@@ -32,6 +34,8 @@ constexpr Count window_bytes = 32 << 20;
 constexpr std::string_view method_word = "xor:";
 /// About the bytes of a table, and of the part of a journal's entry that is in a segment.
 constexpr Count parity_overhead = 512;
+/// No table has more bytes.
+constexpr Count most_table_bytes = 4096;
 
 /// Reads bytes of a blob: its front, then the state in a file, then zeros without end.
 class BlobReader {
@@ -129,25 +133,30 @@ Member Store::my_member(const Record& record) const {
 
 // -- parity that is there
 
-/// Notes a segment that was found in files. What cannot be read is dropped.
+/// Notes a segment that was found in files. What cannot be read is dropped, but not before this
+/// opening is over: the next one may be able to read it.
 void Store::take_parity(Tier tier, Record record) {
   FileTier& from = *files(tier);
   ParityTable table;
   const auto failed = attempt_to([&] {
-    const Part& part = record.parts.at(0);
+    if (record.parts.size() != 2 || record.parts[0].type != Type::none ||
+        record.parts[0].raw_bytes() > most_table_bytes)
+      logged::damaged(words_for(record.id) + " has no table");
+    const Part& part = record.parts[0];
     std::vector<std::byte> bytes(static_cast<std::size_t>(part.raw_bytes()));
     const auto fetch = [&](Count offset, std::span<std::byte> into) {
       from.read(record.place + offset, into);
     };
     decode(part, fetch, bytes, team_, words_for(record.id) + " (" + from.path() + ")");
     table = parse_table(bytes);
-    if (record.parts.size() != 2 || record.parts[1].raw_bytes() != table.chunk() ||
-        !table.find(comm_.rank()))
+    if (record.parts[1].raw_bytes() != table.chunk() || !table.find(comm_.rank()))
       logged::damaged(words_for(record.id) + " of other ranks");
   });
   if (failed) {
     damage_.push_back(failed->message());
-    return from.drop(record.serial, true);
+    stale_.emplace_back(tier, record.serial);
+    if (failed->code() != Errc::ebadlog) keep_first(unread_, failed);
+    return;
   }
   parity_bytes_[static_cast<std::size_t>(tier)] += record.bytes;
   auto& all = parities_[{covered_by(record.id.kind), record.id.step}];
@@ -157,18 +166,29 @@ void Store::take_parity(Tier tier, Record record) {
   all.insert(later, {std::move(record), tier, std::move(table)});
 }
 
-/// Drops the parity of a state, but not the newest `newest_kept`. The caller holds the lock.
-void Store::drop_parity(StateId id, std::size_t newest_kept) {
+/// Drops the parity of a state, but not that of the group `kept`. The caller holds the lock.
+void Store::drop_parity(StateId id, std::uint64_t kept) {
   const auto found = parities_.find(id);
   if (found == parities_.end()) return;
   auto& all = found->second;
-  while (all.size() > newest_kept) {
-    const Parity& oldest = all.front();
-    parity_bytes_[static_cast<std::size_t>(oldest.tier)] -= oldest.record.bytes;
-    discard(oldest.tier, oldest.record.serial, true);
-    all.erase(all.begin());
+  for (auto parity = all.begin(); parity != all.end();) {
+    if (parity->table.group == kept) {
+      ++parity;
+      continue;
+    }
+    parity_bytes_[static_cast<std::size_t>(parity->tier)] -= parity->record.bytes;
+    discard(parity->tier, parity->record.serial, true);
+    parity = all.erase(parity);
   }
   if (all.empty()) parities_.erase(found);
+}
+
+/// Drops segments that newer ones replace. All ranks of all sets have the newer ones on their
+/// devices.
+void Store::drop_older_parity() {
+  const Lock lock(mutex_);
+  for (const auto& [id, state] : states_.all())
+    if (const std::uint64_t group = covering_group(*state)) drop_parity(id, group);
 }
 
 /// Drops the parity of states that are not there any more.
@@ -195,17 +215,59 @@ Count Store::parity_for(Count bytes) const {
   return chunk_bytes(bytes, set_ranks_.size()) + parity_overhead;
 }
 
-/// Returns whether this rank has a segment for the state as it is now, and as its files are now.
-bool Store::is_covered(const State& state) const {
+/// Returns the newest group in which this rank has a segment for the state, the set and its own
+/// files as they are now; 0: there is none. The caller holds the lock.
+std::uint64_t Store::covering_group(const State& state) const {
   const auto found = parities_.find(state.record.id);
-  if (found == parities_.end()) return false;
-  return std::any_of(found->second.begin(), found->second.end(), [&](const Parity& parity) {
-    const auto& members = parity.table.members;
-    const Member* const mine = parity.table.find(comm_.rank());
-    return mine->serial == state.record.serial && !has_lost(*mine) &&
-           std::equal(members.begin(), members.end(), set_ranks_.begin(), set_ranks_.end(),
-                      [](const Member& member, Rank rank) { return member.rank == rank; });
-  });
+  if (found == parities_.end()) return 0;
+  const auto newest =
+      std::find_if(found->second.rbegin(), found->second.rend(), [&](const Parity& parity) {
+        const auto& members = parity.table.members;
+        const Member* const mine = parity.table.find(comm_.rank());
+        return mine->serial == state.record.serial && !has_lost(*mine) &&
+               std::equal(members.begin(), members.end(), set_ranks_.begin(), set_ranks_.end(),
+                          [](const Member& member, Rank rank) { return member.rank == rank; });
+      });
+  return newest == found->second.rend() ? 0 : newest->table.group;
+}
+
+/// Collective over the set. Returns the states that all its ranks have, and of which they do not
+/// all have a segment of one group: after a sync that failed some may have a new one, and others
+/// the one before it.
+std::vector<StateId> Store::without_parity() const {
+  struct Covered {
+    StateId id;
+    std::uint64_t group;
+    auto operator<=>(const Covered&) const = default;  // NOLINT(modernize-use-nullptr)
+  };
+  std::vector<Covered> all;
+  std::vector<StateId> missing;
+  RunningHash hash;
+  {
+    const Lock lock(mutex_);
+    for (const auto& [id, state] : states_.all()) {
+      all.push_back({id, covering_group(*state)});
+      if (all.back().group == 0) missing.push_back(id);
+      const std::uint64_t told[] = {static_cast<std::uint64_t>(id.kind),
+                                    static_cast<std::uint64_t>(id.step), all.back().group};
+      hash.add(std::as_bytes(std::span(told)));
+    }
+  }
+  // Ranks nearly always agree, so that a number is all that they tell each other.
+  const auto mark = static_cast<std::int64_t>(hash.value());
+  const std::vector<std::int64_t> marks = set_.all_gather(mark);
+  if (std::count(marks.begin(), marks.end(), mark) == std::ssize(marks)) return missing;
+  std::vector<std::int64_t> sizes;
+  all = all_of<Covered>(set_.all_gather_bytes(raw_of(all), sizes));
+  std::sort(all.begin(), all.end());
+  missing.clear();
+  for (auto first = all.begin(), end = first; first != all.end(); first = end) {
+    end = std::find_if(first, all.end(), [&](const Covered& c) { return c.id != first->id; });
+    const bool is_common = end - first == std::ssize(set_ranks_);
+    if (is_common && (first->group == 0 || first->group != (end - 1)->group))
+      missing.push_back(first->id);
+  }
+  return missing;
 }
 
 // -- after a sync
@@ -227,44 +289,33 @@ void Store::let_go(const StatePtr& state) {
 }
 
 /// Collective over the set. Makes parity of all states that have none. All states are in files.
+/// Older segments stay: the caller drops them once all sets have come so far.
 void Store::protect() {
-  std::vector<StateId> missing;
-  {
-    const Lock lock(mutex_);
-    for (const auto& [id, state] : states_.all())
-      if (!is_covered(*state)) missing.push_back(id);
-  }
-  std::vector<std::int64_t> sizes;
-  missing = all_of<StateId>(set_.all_gather_bytes(raw_of(missing), sizes));
-  std::sort(missing.begin(), missing.end());
-  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  const std::vector<StateId> missing = without_parity();
   if (missing.empty()) return;
-  std::uint64_t group = random_number() >> 1 | 1;
+  std::uint64_t group = set_.is_root() ? random_number() >> 1 | 1 : 0;
   set_.broadcast(&group, sizeof group);
   std::vector<Member> mine;
   {
     const Lock lock(mutex_);
-    for (const StateId& id : missing) {
-      const StatePtr state = states_.find(id);
-      mine.push_back(state ? my_member(state->record) : Member{comm_.rank(), 0, 0, {}});
-    }
+    for (const StateId& id : missing) mine.push_back(my_member(found(id)->record));
   }
+  std::vector<std::int64_t> sizes;
   const auto all = all_of<Member>(set_.all_gather_bytes(raw_of(mine), sizes));
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    ParityTable table{group + i, {}};
-    for (std::size_t m = 0; m < set_ranks_.size(); ++m)
-      table.members.push_back(all[m * missing.size() + i]);
-    const bool is_common = std::all_of(table.members.begin(), table.members.end(),
-                                       [](const Member& member) { return member.serial != 0; });
-    if (is_common) make_parity(missing[i], table);
-  }
-  // Until here each rank has its older segments, too.
+  std::vector<ParityTable> tables;
+  // From here on ranks wait for each other in exchanges, which are no reductions.
+  agree_on_error(set_, attempt_to([&] {
+                   for (std::size_t i = 0; i < missing.size(); ++i) {
+                     ParityTable& table = tables.emplace_back(ParityTable{group + i, {}});
+                     for (std::size_t m = 0; m < set_ranks_.size(); ++m)
+                       table.members.push_back(all[m * missing.size() + i]);
+                   }
+                 }));
+  for (std::size_t i = 0; i < missing.size(); ++i) make_parity(missing[i], tables[i]);
   agree_on_error(set_, attempt_to([&] {
                    if (fast_) fast_->sync();
                    directory_->sync();
                  }));
-  const Lock lock(mutex_);
-  for (const StateId& id : missing) drop_parity(id, 1);
 }
 
 /// Collective over the set. Sends each chunk of this rank's state to the rank whose segment it is
@@ -274,16 +325,17 @@ void Store::make_parity(StateId id, const ParityTable& table) {
   const Count chunk = table.chunk();
   StatePtr state;
   RawBytes segment;
-  std::vector<Message> outgoing(n - 1);
+  std::vector<Message> outgoing;
   std::optional<BlobReader> blob;
   std::optional<Error> failed = attempt_to([&] {
+    outgoing.resize(n - 1);
     state = hold(id);
     blob.emplace(state->record, table.group, *files(state->tier));
     segment.resize(static_cast<std::size_t>(chunk));
     std::fill(segment.begin(), segment.end(), std::byte{0});
   });
   const auto exchange = [&](Offset offset, Count size) {
-    for (std::size_t k = 0; k + 1 < n; ++k) {
+    for (std::size_t k = 0; k < outgoing.size(); ++k) {
       const std::size_t j = k < me ? k : k + 1;
       outgoing[k].to = static_cast<Rank>(j);
       outgoing[k].bytes.clear();
@@ -302,10 +354,9 @@ void Store::make_parity(StateId id, const ParityTable& table) {
   };
   each_window(chunk, n - 1, exchange);
   if (state) let_go(state);
-  attempt_into(failed, [&] {
-    if (!failed) keep_parity(id, table, std::move(segment));
-  });
+  // A segment that lacks what one rank failed to send is kept nowhere.
   agree_on_error(set_, failed);
+  agree_on_error(set_, attempt_to([&] { keep_parity(id, table, std::move(segment)); }));
 }
 
 void Store::keep_parity(StateId id, const ParityTable& table, RawBytes segment) {
@@ -351,10 +402,8 @@ const Store::Parity* Store::usable(StateId id, std::uint64_t group) const {
   return nullptr;
 }
 
-/// Collective. Returns the same ranks everywhere; nothing if no files are lost that parity is of.
-std::optional<Store::Loss> Store::find_loss() {
-  if (comm_.all_reduce(parities_.empty() ? 0 : 1, Reduce::max) == 0) return std::nullopt;
-  // Each rank tells the others of its sets which journals they had.
+/// Returns what this rank tells the others of its sets: which journals they had.
+std::vector<Message> Store::journals_of_others() const {
   std::map<Rank, std::vector<Member>> journals;
   for (const auto& [id, all] : parities_)
     for (const Parity& parity : all)
@@ -371,18 +420,14 @@ std::optional<Store::Loss> Store::find_loss() {
     const auto bytes = raw_of(known);
     outgoing.push_back({rank, {bytes.begin(), bytes.end()}});
   }
-  std::int64_t lost = 0;
-  sparse_exchange(comm_, outgoing, [&](Rank, std::span<const std::byte> bytes) {
-    for (const Member& mine : all_of<Member>(bytes)) lost |= has_lost(mine) ? 1 : 0;
-  });
-  Loss loss;
-  std::vector<std::int64_t> sizes;
-  const std::vector<Rank> me(lost != 0 ? 1 : 0, comm_.rank());
-  loss.ranks = all_of<Rank>(comm_.all_gather_bytes(raw_of(me), sizes));
-  if (loss.ranks.empty()) return std::nullopt;
-  // Who has parity of a lost rank's states, and its own states beside, says so.
-  outgoing.clear();
-  for (const Rank rank : loss.ranks) {
+  return outgoing;
+}
+
+/// Returns what this rank tells lost ranks: the groups of which it has a segment, and its own state
+/// beside.
+std::vector<Message> Store::offers_to(const std::vector<Rank>& lost) const {
+  std::vector<Message> outgoing;
+  for (const Rank rank : lost) {
     if (rank == comm_.rank()) continue;
     logged::Printer to;
     for (const auto& [id, all] : parities_)
@@ -394,134 +439,219 @@ std::optional<Store::Loss> Store::find_loss() {
         to.count(std::ssize(table));
         to.raw(table);
       }
-    if (to.bytes().empty()) continue;
-    loss.told.push_back(rank);
-    outgoing.push_back({rank, std::move(to.bytes())});
+    if (!to.bytes().empty()) outgoing.push_back({rank, std::move(to.bytes())});
   }
-  struct Offer {
-    ParityTable table;
-    std::vector<Rank> from;
-  };
-  std::map<std::pair<StateId, std::uint64_t>, Offer> offers;
-  sparse_exchange(comm_, outgoing, [&](Rank rank, std::span<const std::byte> bytes) {
-    for (logged::Parser from(bytes); from.left() > 0;) {
-      StateId id;
-      id.kind = static_cast<Kind>(from.fixed<std::uint8_t>());
-      id.step = from.count();
-      ParityTable table = parse_table(from.take(from.items(1)));
-      Offer& offer = offers[{id, table.group}];
-      offer.table = std::move(table);
-      offer.from.push_back(rank);
-    }
+  return outgoing;
+}
+
+/// Collective. Returns the same ranks everywhere; nothing if no files are lost that parity is of.
+/// What fails on this rank is thrown once nobody waits for its messages, before a reduction.
+std::optional<Store::Loss> Store::find_loss() {
+  if (comm_.all_reduce(parities_.empty() ? 0 : 1, Reduce::max) == 0) return std::nullopt;
+  std::optional<Error> failed;
+  std::vector<Message> outgoing;
+  attempt_into(failed, [&] { outgoing = journals_of_others(); });
+  std::int64_t lost = 0;
+  attempt_into(failed, [&] {
+    sparse_exchange(comm_, outgoing, [&](Rank, std::span<const std::byte> bytes) {
+      for (const Member& mine : all_of<Member>(bytes)) lost |= has_lost(mine) ? 1 : 0;
+    });
   });
-  for (const auto& [key, offer] : offers) {
-    const auto& [id, group] = key;
-    const Member& mine = *offer.table.find(comm_.rank());
-    // What is here is not lost, and what this rank dropped itself is not wanted.
-    if (states_.find(id) || !has_lost(mine)) continue;
-    if (offer.from.size() + 1 < offer.table.members.size()) {
-      for (const Member& member : offer.table.members)
-        if (member.rank != comm_.rank() &&
-            std::binary_search(loss.ranks.begin(), loss.ranks.end(), member.rank))
-          throw Error(
-              Errc::einval,
-              name_ + ": ranks " + std::to_string(comm_.rank()) + " and " +
-                  std::to_string(member.rank) +
-                  ", which keep parity for each other, both have lost files",
-              "bring those of one of them back, or remove those of all ranks to begin anew");
-      continue;  // replaced or dropped since on some rank: it is no common state any more
-    }
-    const Loss::Item item{id, group, mine, offer.table.chunk(), std::ssize(offer.table.members)};
-    if (!loss.plan.empty() && loss.plan.back().id == id) {
-      if (loss.plan.back().lost.serial < mine.serial) loss.plan.back() = item;
-    } else {
-      loss.plan.push_back(item);
-    }
-  }
+  if (failed) throw *failed;
+  Loss loss;
+  const auto gathered = [&](bool with_me) {
+    std::vector<std::int64_t> sizes;
+    const std::vector<Rank> me(with_me ? 1 : 0, comm_.rank());
+    return all_of<Rank>(comm_.all_gather_bytes(raw_of(me), sizes));
+  };
+  const std::vector<Rank> ranks = gathered(lost != 0);
+  if (ranks.empty()) return std::nullopt;
+  Offers offers;
+  outgoing.clear();
+  attempt_into(failed, [&] {
+    outgoing = offers_to(ranks);
+    for (const Message& message : outgoing) loss.told.push_back(message.to);
+  });
+  attempt_into(failed, [&] {
+    sparse_exchange(comm_, outgoing, [&](Rank rank, std::span<const std::byte> bytes) {
+      for (logged::Parser from(bytes); from.left() > 0;) {
+        StateId id;
+        id.kind = static_cast<Kind>(from.fixed<std::uint8_t>());
+        id.step = from.count();
+        ParityTable table = parse_table(from.take(from.items(1)));
+        Offer& offer = offers[{id, table.group}];
+        offer.table = std::move(table);
+        offer.from.push_back(rank);
+      }
+    });
+  });
+  keep_first(failed, unread_);  // or this rank would help with too little
+  if (failed) throw *failed;
+  loss.plan = plan_for(offers, ranks);
+  loss.ranks = gathered(!loss.plan.empty());
   return loss;
+}
+
+/// Returns what this rank makes again. All groups that have a state's newest value are in it, since
+/// a power failure may have left a new segment without its bytes and the old one intact.
+std::vector<Store::Loss::Item> Store::plan_for(const Offers& offers,
+                                               const std::vector<Rank>& lost) const {
+  std::vector<Loss::Item> plan;
+  for (auto it = offers.begin(); it != offers.end();) {
+    const StateId id = it->first.first;
+    std::vector<Loss::Item> of_state;
+    std::optional<Rank> missing;
+    std::uint64_t newest = 0;
+    for (; it != offers.end() && it->first.first == id; ++it) {
+      const auto& [table, from] = it->second;
+      const Member& mine = *table.find(comm_.rank());
+      // What is here is not lost, and what this rank dropped itself is not wanted.
+      if (states_.find(id) || !has_lost(mine)) continue;
+      if (from.size() + 1 == table.members.size()) {
+        of_state.push_back({id, table.group, mine, table.chunk(), std::ssize(table.members)});
+        newest = std::max(newest, mine.serial);
+      }
+      for (const Member& member : table.members)
+        if (member.rank != comm_.rank() &&
+            std::find(from.begin(), from.end(), member.rank) == from.end() &&
+            std::binary_search(lost.begin(), lost.end(), member.rank))
+          missing = member.rank;
+    }
+    // Without a whole group the state was replaced or dropped since, on some rank: it is no common
+    // state any more. Or else it is lost.
+    if (of_state.empty() && missing)
+      throw Error(Errc::einval,
+                  name_ + ": ranks " + std::to_string(comm_.rank()) + " and " +
+                      std::to_string(*missing) +
+                      ", which keep parity for each other, both have lost files",
+                  "bring those of one of them back, or remove those of all ranks to begin anew");
+    for (const Loss::Item& item : of_state)
+      if (item.lost.serial == newest) plan.push_back(item);  // others have an older value
+  }
+  return plan;
 }
 
 /// Collective.
 void Store::recover(const Loss& loss) {
   for (const Rank lost : loss.ranks) {
     const bool helps = std::find(loss.told.begin(), loss.told.end(), lost) != loss.told.end();
-    const bool is_mine = lost == comm_.rank() && !loss.plan.empty();
-    const Comm set = comm_.split_leaders(helps || is_mine);
-    if (helps || is_mine) recover_in(set, lost, loss);
+    const bool takes_part = helps || lost == comm_.rank();
+    const Comm set = comm_.split_leaders(takes_part);
+    if (takes_part) together(set, [&] { recover_in(set, lost, loss.plan); });
   }
-  account_.note_reason("files of ranks " + joined(loss.ranks, ", ") +
-                       " were lost: what the last sync had of them is made again from parity");
+  if (!loss.ranks.empty())
+    account_.note_reason("files of ranks " + joined(loss.ranks, ", ") +
+                         " were lost: what the last sync had of them is made again from parity");
   synced_ = last_serial_;
-  if (!set_ranks_.empty()) protect();
+  if (set_ranks_.empty()) return;
+  together(set_, [&] { protect(); });
+  comm_.barrier();  // ranks of other sets may have been in one of this rank's sets
+  drop_older_parity();
 }
 
-/// Collective over a lost rank and those that have parity of it.
-void Store::recover_in(const Comm& set, Rank lost, const Loss& loss) {
+/// Collective over a lost rank, whose plan it is, and those that have parity of it.
+void Store::recover_in(const Comm& set, Rank lost, const std::vector<Loss::Item>& its_plan) {
   const bool is_lost = comm_.rank() == lost;
-  const auto root = static_cast<Rank>(
-      set.all_reduce(is_lost && !loss.plan.empty() ? set.rank() : -1, Reduce::max));
-  if (root < 0) return;
-  std::vector<Loss::Item> plan = is_lost ? loss.plan : std::vector<Loss::Item>{};
-  set.broadcast(plan, root);
+  std::vector<Loss::Item> plan;
+  Rank root = 0;
+  // After this ranks wait for each other in exchanges, which are no reductions.
+  together(set, [&] {
+    if (is_lost) plan = its_plan;
+    root = static_cast<Rank>(set.all_reduce(is_lost ? set.rank() : -1, Reduce::max));
+    set.broadcast(plan, root);
+  });
+  std::optional<StateId> given;
   for (const Loss::Item& item : plan) {
-    const auto n = static_cast<std::size_t>(item.members);
-    const Parity* const parity = is_lost ? nullptr : usable(item.id, item.group);
-    std::optional<BlobReader> mine;
-    RawBytes blob;
-    std::size_t me = 0;
-    std::optional<Error> failed = attempt_to([&] {
-      if (is_lost) {
-        blob.resize((n - 1) * static_cast<std::size_t>(item.chunk));
-        std::fill(blob.begin(), blob.end(), std::byte{0});
-      } else if (parity) {
-        const StatePtr state = states_.find(item.id);
-        me = parity->table.place_of(comm_.rank());
-        mine.emplace(state->record, item.group, *files(state->tier));
-      }
-    });
-    std::vector<Message> outgoing;
-    each_window(item.chunk, (n - 1) * (n - 1), [&](Offset offset, Count size) {
-      outgoing.clear();
-      attempt_into(failed, [&] {
-        if (failed || !parity) return;
-        const std::size_t its = parity->table.place_of(lost);
-        std::vector<std::byte> part;
-        for (std::size_t j = 0; j < n; ++j) {
-          if (j == its) continue;
-          // It begins with the chunk of the lost rank that it is for.
-          Message to{root, std::vector<std::byte>(sizeof(std::uint64_t))};
-          store_be(to.bytes.data(), static_cast<std::uint64_t>(chunk_in_segment(its, j, n)));
-          if (j == me) {
-            part.resize(static_cast<std::size_t>(size));
-            read_segment(*parity, offset, part);
-          } else {
-            const auto first = static_cast<Count>(chunk_in_segment(me, j, n)) * item.chunk;
-            mine->read(first + offset, size, part);
-          }
-          to.bytes.insert(to.bytes.end(), part.begin(), part.end());
-          outgoing.push_back(std::move(to));
-        }
-      });
-      attempt_into(failed, [&] {
-        sparse_exchange(set, outgoing, [&](Rank, std::span<const std::byte> bytes) {
-          const auto which = load_be<std::uint64_t>(bytes.data());
-          bytes = bytes.subspan(sizeof which);
-          const std::size_t at =
-              static_cast<std::size_t>(which) * static_cast<std::size_t>(item.chunk) +
-              static_cast<std::size_t>(offset);
-          if (at + bytes.size() <= blob.size()) add_xor(std::span(blob).subspan(at), bytes);
-        });
-      });
-    });
-    attempt_into(failed, [&] {
-      if (is_lost && !failed) restore_state(item.id, item.group, item.lost, std::move(blob));
-    });
-    agree_on_error(set, failed);
+    if (given == item.id) continue;  // by another group
+    if (gives_back(item, set, lost, root)) given = item.id;
   }
   agree_on_error(set, attempt_to([&] {
-                   if (is_lost && fast_) fast_->sync();
-                   if (is_lost) directory_->sync();
+                   if (!is_lost) return;
+                   note_not_given(plan);
+                   if (fast_) fast_->sync();
+                   directory_->sync();
                  }));
+}
+
+/// Collective over the same ranks. Makes a state again on the rank `lost`, which is `root` in the
+/// set. Returns false on all ranks if what comes out is not that state: a segment, or a state of
+/// another rank, is damaged.
+bool Store::gives_back(const Loss::Item& item, const Comm& set, Rank lost, Rank root) {
+  const bool is_lost = comm_.rank() == lost;
+  const auto n = static_cast<std::size_t>(item.members);
+  const Parity* const parity = is_lost ? nullptr : usable(item.id, item.group);
+  std::optional<BlobReader> mine;
+  RawBytes blob;
+  std::size_t me = 0;
+  std::optional<Error> failed = attempt_to([&] {
+    if (is_lost) {
+      blob.resize((n - 1) * static_cast<std::size_t>(item.chunk));
+      std::fill(blob.begin(), blob.end(), std::byte{0});
+    } else if (parity) {
+      const StatePtr state = states_.find(item.id);
+      me = parity->table.place_of(comm_.rank());
+      mine.emplace(state->record, item.group, *files(state->tier));
+    }
+  });
+  std::vector<Message> outgoing;
+  each_window(item.chunk, (n - 1) * (n - 1), [&](Offset offset, Count size) {
+    outgoing.clear();
+    attempt_into(failed, [&] {
+      if (failed || !parity) return;
+      const std::size_t its = parity->table.place_of(lost);
+      std::vector<std::byte> part;
+      for (std::size_t j = 0; j < n; ++j) {
+        if (j == its) continue;
+        // It begins with the chunk of the lost rank that it is for.
+        Message to{root, std::vector<std::byte>(sizeof(std::uint64_t))};
+        store_be(to.bytes.data(), static_cast<std::uint64_t>(chunk_in_segment(its, j, n)));
+        if (j == me) {
+          part.resize(static_cast<std::size_t>(size));
+          read_segment(*parity, offset, part);
+        } else {
+          const auto first = static_cast<Count>(chunk_in_segment(me, j, n)) * item.chunk;
+          mine->read(first + offset, size, part);
+        }
+        to.bytes.insert(to.bytes.end(), part.begin(), part.end());
+        outgoing.push_back(std::move(to));
+      }
+    });
+    attempt_into(failed, [&] {
+      sparse_exchange(set, outgoing, [&](Rank, std::span<const std::byte> bytes) {
+        const auto which = load_be<std::uint64_t>(bytes.data());
+        bytes = bytes.subspan(sizeof which);
+        const std::size_t at =
+            static_cast<std::size_t>(which) * static_cast<std::size_t>(item.chunk) +
+            static_cast<std::size_t>(offset);
+        if (at + bytes.size() <= blob.size()) add_xor(std::span(blob).subspan(at), bytes);
+      });
+    });
+  });
+  std::int64_t is_damaged = 0;
+  if (is_lost && !failed) {
+    failed = attempt_to([&] { restore_state(item.id, item.group, item.lost, std::move(blob)); });
+    if (failed && failed->code() == Errc::ebadlog) {
+      failed.reset();
+      is_damaged = 1;
+    }
+  }
+  agree_on_error(set, failed, std::span(&is_damaged, 1), Reduce::max);
+  return is_damaged == 0;
+}
+
+/// Notes the states of the plan that are not there. Errc::ebadlog if that leaves this rank with no
+/// state at all: then nothing is dropped on the others.
+void Store::note_not_given(const std::vector<Loss::Item>& plan) {
+  std::set<StateId> lost;
+  for (const Loss::Item& item : plan)
+    if (!states_.find(item.id) && lost.insert(item.id).second)
+      damage_.push_back("parity does not give back " + words_for(item.id) +
+                        ": a segment, or another rank's state, is damaged");
+  if (lost.empty() || !states_.all().empty()) return;
+  throw Error(Errc::ebadlog,
+              name_ + ": parity gives back no state of rank " + std::to_string(comm_.rank()) +
+                  ", whose files are lost",
+              "bring its files back, or remove those of all ranks to begin anew");
 }
 
 void Store::read_segment(const Parity& parity, Offset offset, std::span<std::byte> into) const {

@@ -70,6 +70,7 @@ ParityTable parse_table(std::span<const std::byte> bytes) {
   if (from.fixed<std::uint8_t>() != version) logged::damaged("a table of parity of no version");
   ParityTable table;
   table.group = from.fixed<std::uint64_t>();
+  if (table.group == 0) logged::damaged("parity of no group");
   table.members.resize(from.items(3 + 2 * sizeof(std::uint64_t)));
   if (table.members.size() < 2 || table.members.size() > most_in_set)
     logged::damaged("parity of too few or too many ranks");

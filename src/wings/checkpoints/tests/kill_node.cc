@@ -6,8 +6,9 @@
 // of them is killed (FOREBAY_TEST_KILL, fault/kill_hooks.h). Rank 0 notes in the file SAID what the
 // ranks begin and what they have all done. `check` opens the checkpoints again. Each state that is
 // there has the values of one push, on all ranks the same one unless a kill came while it was
-// replaced. What a sync completed, and nobody touched since, is there as it was. FOREBAY_HINTS says
-// where checkpoints are.
+// replaced. What a sync completed, and nobody touched since, is there as it was. If nothing was
+// synced, the opening may be the error that names a rank without files. FOREBAY_HINTS says where
+// checkpoints are.
 #include <mpi.h>
 // after <mpi.h>
 #include <forebay.h>
@@ -119,9 +120,7 @@ void check(const std::string& said) {
   std::ifstream notes(said);
   std::string what;
   std::int64_t step = 0, version = 0;
-  bool syncs = false;
   while (notes >> what >> step >> version) {
-    syncs = syncs || what == "synced";
     if (what == "push") {
       pushed[step].insert(version);
       safe.erase(step);
@@ -135,12 +134,14 @@ void check(const std::string& said) {
     if (what == "synced") safe = newest;
   }
   int store = 0;
-  if (safe.empty() && forebay_checkpoint_open_mpi(MPI_COMM_WORLD, "run", nullptr, &store) != 0) {
+  const int opened = forebay_checkpoint_open_mpi(MPI_COMM_WORLD, "run", nullptr, &store);
+  if (safe.empty() && opened == FOREBAY_EINVAL) {
     // Files of a rank are gone, and there was no parity yet.
     if (rank == 0) std::printf("checked: no states, 0 of them synced\n");
     return;
   }
-  Model model(safe.empty() ? store : store_of_run());
+  must(opened);
+  Model model(store);
   std::array<std::int64_t, 64> steps{};
   std::int64_t n = 0;
   must(forebay_checkpoint_list(model.store, 0, 64, steps.data(), &n));
@@ -150,6 +151,14 @@ void check(const std::string& said) {
     found[its] = model.version_of(its);
     if (!pushed[its].contains(found[its]))
       fail("state " + std::to_string(its) + " has version " + std::to_string(found[its]));
+  }
+  for (const auto& [its, mine] : found) {
+    std::int64_t least = mine, most = mine;
+    MPI_Allreduce(&mine, &least, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&mine, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    if (least != most && newest.contains(its))
+      fail("state " + std::to_string(its) + " has versions " + std::to_string(least) + " to " +
+           std::to_string(most) + ", and no push was under way");
   }
   for (const auto& [its, wanted] : safe) {
     const auto is = found.find(its);
