@@ -319,9 +319,10 @@ class Store {
   Catalogue states_;
   std::map<StateId, std::vector<Parity>> parities_;  ///< of each state, the newest last
   std::array<Count, tier_count> parity_bytes_{};
-  /// Copies that discard() failed to drop, and parity that could not be read.
+  /// Copies that discard() failed to drop, and damaged parity.
   std::vector<std::pair<Tier, std::uint64_t>> stale_;
-  std::optional<Error> unread_;  ///< why parity that may be intact could not be read
+  std::vector<std::pair<Tier, std::uint64_t>> unread_;  ///< parity that the system failed to read
+  std::optional<Error> unread_error_;                   ///< why
   std::uint64_t last_serial_ = 0;
   std::uint64_t synced_ = 0;  ///< states up to this serial are on the device, and stay there
   Count held_ = 0;            ///< bytes of states in memory

@@ -133,8 +133,9 @@ Member Store::my_member(const Record& record) const {
 
 // -- parity that is there
 
-/// Notes a segment that was found in files. What cannot be read is dropped, but not before this
-/// opening is over: the next one may be able to read it.
+/// Notes a segment that was found in files. A damaged one is dropped, but not before this opening
+/// is over. One that cannot be read stays until a sync has made another one: the next opening may
+/// be able to read it.
 void Store::take_parity(Tier tier, Record record) {
   FileTier& from = *files(tier);
   ParityTable table;
@@ -154,8 +155,9 @@ void Store::take_parity(Tier tier, Record record) {
   });
   if (failed) {
     damage_.push_back(failed->message());
-    stale_.emplace_back(tier, record.serial);
-    if (failed->code() != Errc::ebadlog) keep_first(unread_, failed);
+    const bool is_damaged = failed->code() == Errc::ebadlog;
+    if (!is_damaged) keep_first(unread_error_, failed);
+    (is_damaged ? stale_ : unread_).emplace_back(tier, record.serial);
     return;
   }
   parity_bytes_[static_cast<std::size_t>(tier)] += record.bytes;
@@ -189,6 +191,8 @@ void Store::drop_older_parity() {
   const Lock lock(mutex_);
   for (const auto& [id, state] : states_.all())
     if (const std::uint64_t group = covering_group(*state)) drop_parity(id, group);
+  for (; !unread_.empty(); unread_.pop_back())
+    discard(unread_.back().first, unread_.back().second, true);
 }
 
 /// Drops the parity of states that are not there any more.
@@ -485,7 +489,7 @@ std::optional<Store::Loss> Store::find_loss() {
       }
     });
   });
-  keep_first(failed, unread_);  // or this rank would help with too little
+  keep_first(failed, unread_error_);  // or this rank would help with too little
   if (failed) throw *failed;
   loss.plan = plan_for(offers, ranks);
   loss.ranks = gathered(!loss.plan.empty());

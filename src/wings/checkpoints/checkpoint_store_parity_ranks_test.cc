@@ -296,16 +296,6 @@ TEST_F(ParityTest, states_are_found_though_parity_cannot_be_read) {
   EXPECT_GT(told, 2);
 }
 
-TEST_F(ParityTest, a_job_without_the_quick_disk_makes_nothing_again) {
-  run(push_and_sync);
-  run_as_threads(ranks, [&](const Comm& comm) {
-    Method its = method(comm.rank());
-    its.checkpoint_fast = "none";
-    Program program(comm, its);
-    EXPECT_FALSE(tells(program, "were lost"));
-  });
-}
-
 #ifdef FOREBAY_FAILING_MEMORY
 
 TEST_F(ParityTest, a_rank_without_memory_leaves_nobody_waiting_in_a_sync) {
