@@ -232,7 +232,8 @@ TEST_F(ParityTest, nothing_is_dropped_where_nothing_comes_back) {
 // One set of the new job has made its parity when the other one fails, with new segments of some
 // states. A power failure may have left these without their bytes.
 TEST_F(ParityTest, a_failed_change_of_sets_leaves_the_parity_that_was_there) {
-  for (const bool spoils : {false, true}) {
+  // Groups are tried in the order of their random numbers, so this is played several times.
+  for (const bool spoils : {false, true, true, true}) {
     for (int lost = 0; lost < ranks; ++lost) {
       for (int rank = 0; rank < ranks; ++rank) lose(rank);
       run(push_and_sync);
@@ -332,7 +333,7 @@ TEST_F(ParityTest, a_rank_without_memory_leaves_nobody_waiting_in_a_sync) {
 TEST_F(ParityTest, a_rank_without_memory_leaves_nobody_waiting_at_the_opening) {
   run(push_and_sync);
   int failures = 0;
-  const auto tried = forebay_test::try_places(0, 7, [&](long allocation) {
+  const auto tried = forebay_test::try_places(0, 3, [&](long allocation) {
     const auto who = static_cast<int>(allocation % ranks);
     lose(static_cast<int>(allocation / ranks % ranks));
     bool is_over = true;
