@@ -82,6 +82,7 @@ std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, std::vector<Group
     file.reset(new GroupFile(comm, group));
     file->written_.resize(group.variables.size());
     std::vector<NamedWriter> made;
+    made.reserve(targets.size());
     for (std::size_t i = 0; i < targets.size(); ++i)
       made.push_back(
           {targets[i].path, write_to(file->comm_, file->group_, targets[i], formats[i], append)});
