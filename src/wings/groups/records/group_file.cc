@@ -74,6 +74,7 @@ std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, std::vector<Group
   const auto check = [&] {
     check_group(group);
     std::vector<GroupFormat> formats;
+    formats.reserve(targets.size());
     for (GroupTarget& target : targets)
       formats.push_back(settle_format(target.method, target.path));
     if (comm.is_root()) check_paths(group, targets);
@@ -82,7 +83,6 @@ std::unique_ptr<GroupFile> GroupFile::create(const Comm& comm, std::vector<Group
     file.reset(new GroupFile(comm, group));
     file->written_.resize(group.variables.size());
     std::vector<NamedWriter> made;
-    made.reserve(targets.size());
     for (std::size_t i = 0; i < targets.size(); ++i)
       made.push_back(
           {targets[i].path, write_to(file->comm_, file->group_, targets[i], formats[i], append)});
