@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "patches/plan/balanced_files.h"
+#include "patches/plan/balanced_files_testing.h"
 #include "patches/plan/morton.h"
 #include "plan/file_aggregators.h"
 
@@ -57,43 +57,48 @@ PipelinePlan plan_collective(const Load& load, int node_ranks) {
   return plan;
 }
 
-std::uint32_t file_of_patch(Pipeline pipeline, const Load& load, std::size_t patch, Count before,
-                            Count total, Count files) {
-  const auto patches = std::ssize(load.bytes), number = static_cast<Count>(patch);
-  if (pipeline == Pipeline::non_balanced)
-    return static_cast<std::uint32_t>(number * files / patches);
+/// The file of each patch. Balanced ones are found by the plans of all ranks, one after another.
+std::vector<Count> files_of_patches(Pipeline pipeline, const Load& load, Count files) {
+  const auto owner_of = [&](Count patch) { return load.owner[index(patch)]; };
   if (pipeline == Pipeline::balanced)
-    return static_cast<std::uint32_t>(file_of(before, load.bytes[patch], total, files));
-  return static_cast<std::uint32_t>(load.owner[patch] * files / load.count());
+    return balance(load.bytes, files, static_cast<int>(load.count()), owner_of);
+  if (pipeline == Pipeline::non_balanced) return by_equal_counts(load.bytes, files);
+  std::vector<Count> found;
+  for (const Count owner : load.owner) found.push_back(owner * files / load.count());
+  return found;
 }
 
 PipelinePlan plan_files(Pipeline pipeline, const Load& load, Count files, int node_ranks) {
   PipelinePlan plan;
-  const FileAggregators aggregators(files, nodes_of(load.count(), node_ranks));
-  for (Count file = 0; file < files; ++file) {
-    const auto place = aggregators.of(file);
-    // The first rank of a group, whatever nodes there are.
-    const Count first = (file * load.count() + files - 1) / files;
-    plan.writers.push_back(pipeline == Pipeline::group_collective
-                               ? static_cast<std::int32_t>(first)
-                               : place.node * node_ranks + place.rank);
-  }
+  plan.writers = writers_of(load, files, node_ranks);
+  // The first rank of a group, whatever nodes there are.
+  for (Count file = 0; pipeline == Pipeline::group_collective && file < files; ++file)
+    plan.writers[index(file)] =
+        static_cast<std::int32_t>((file * load.count() + files - 1) / files);
   plan.file_bytes.resize(index(files));
   plan.file_of_patch.reserve(load.bytes.size());
-  const Count total = std::accumulate(load.bytes.begin(), load.bytes.end(), Count{0});
-  Count before = 0;
+  const auto found = files_of_patches(pipeline, load, files);
   for (std::size_t p = 0; p < load.bytes.size(); ++p) {
-    const auto file = file_of_patch(pipeline, load, p, before, total, files);
+    const auto file = static_cast<std::uint32_t>(found[p]);
     plan.file_of_patch.push_back(file);
     plan.file_bytes[file] += load.bytes[p];
     if (plan.writers[file] != load.owner[p]) plan.moved += load.bytes[p];
-    before += load.bytes[p];
   }
   note_writers(plan, plan.file_bytes);
   return plan;
 }
 
 }  // namespace
+
+std::vector<std::int32_t> writers_of(const Load& load, Count files, int node_ranks) {
+  const FileAggregators aggregators(files, nodes_of(load.count(), node_ranks));
+  std::vector<std::int32_t> writers;
+  for (Count file = 0; file < files; ++file) {
+    const auto place = aggregators.of(file);
+    writers.push_back(place.node * node_ranks + place.rank);
+  }
+  return writers;
+}
 
 std::string_view name_of(Pipeline pipeline) {
   constexpr std::string_view names[] = {"file-per-process", "collective", "group-collective",

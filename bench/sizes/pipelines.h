@@ -15,7 +15,7 @@ enum class Pipeline {
   collective,        ///< one file, MPI-IO: each node's aggregator has an equal part of it
   group_collective,  ///< a file for each group of neighbouring ranks, one of which writes it
   non_balanced,      ///< patches in Morton order, equally many to a file
-  balanced           ///< the same, equally many bytes (plan/balanced_files.h)
+  balanced  ///< the same, equally many bytes, by the plan of writes (plan/balanced_files.h)
 };
 constexpr Pipeline all_pipelines[] = {Pipeline::file_per_process, Pipeline::collective,
                                       Pipeline::group_collective, Pipeline::non_balanced,
@@ -35,6 +35,9 @@ struct Load {
 /// `scale`, shared among their patches as the grid has it there.
 Load extrapolated(const SizeGrid& grid, const Lengths& ranks, const Lengths& patches_of,
                   int variables, double scale);
+
+/// The rank that writes each of several files, where ranks of one group need not share one.
+std::vector<std::int32_t> writers_of(const Load& load, Count files, int node_ranks);
 
 struct PipelinePlan {
   std::vector<Count> file_bytes;

@@ -28,6 +28,7 @@
 #include "base/timeline.h"
 #include "comm/mpi.h"
 #include "layout/chunked/gathered_writes.h"
+#include "patches/planning.h"
 #include "plan/file_space.h"
 #include "sizes/capture.h"
 #include "sizes/pipelines.h"
@@ -233,32 +234,48 @@ class Run {
     MPI_Comm_free(&group);
   }
 
-  // As the library does: all learn the sizes, find files and places, and writers get windows.
-  void write_gathered(Pipeline pipeline) const {
-    std::vector<Count> sizes;
-    for (const std::size_t p : mine_.patches) sizes.push_back(load_.bytes[p]);
-    std::vector<std::int64_t> counts;
-    comm_.all_gather_bytes(std::as_bytes(std::span(sizes)), counts);
-    const auto plan =
-        plan_of(pipeline, load_, files_of(options_, load_.count()), options_.node_ranks);
-    std::vector<Offset> end(plan.file_bytes.size(), 0);
-    std::vector<chunked::PlacedPart> parts;
-    auto mine = mine_.patches.begin();
-    for (std::size_t p = 0; p < load_.bytes.size(); ++p) {
-      const std::uint32_t file = plan.file_of_patch[p];
-      const std::byte* memory = nullptr;
-      if (load_.owner[p] == comm_.rank())
-        memory = mine_.bytes.data() +
-                 mine_.begin[static_cast<std::size_t>(mine++ - mine_.patches.begin())];
-      if (load_.bytes[p] > 0)
-        parts.push_back({file, load_.owner[p], end[file], load_.bytes[p], memory});
-      end[file] += round_up(load_.bytes[p], FileSpace::unit);
+  /// The file of each of this rank's patches.
+  std::vector<Count> files_of_mine(Pipeline pipeline, Count files) const {
+    const auto patches = std::ssize(load_.bytes);
+    std::vector<PatchSize> sizes;
+    std::vector<Count> found;
+    for (const std::size_t p : mine_.patches) {
+      const auto number = static_cast<Count>(p);
+      sizes.push_back({number, load_.bytes[p]});
+      found.push_back(number * files / patches);
     }
-    chunked::GatheredWrites gathered(comm_, plan.writers, std::move(parts), Count{8} << 20);
-    const auto its = std::find(plan.writers.begin(), plan.writers.end(), comm_.rank());
+    if (pipeline != Pipeline::balanced) return found;
+    found.clear();
+    for (const PatchFile& its : patches::balance_files(comm_, sizes, patches, files))
+      found.push_back(its.file);
+    return found;
+  }
+
+  // As the library does: nobody gathers sizes, and writers find places and get windows.
+  void write_gathered(Pipeline pipeline) const {
+    const Count files = files_of(options_, load_.count());
+    const auto found = files_of_mine(pipeline, files);
+    std::vector<chunked::OwnPart> parts;
+    for (std::size_t i = 0; i < mine_.patches.size(); ++i) {
+      const std::size_t p = mine_.patches[i];
+      if (load_.bytes[p] > 0)
+        parts.push_back({static_cast<std::uint32_t>(found[i]),
+                         {static_cast<std::uint32_t>(p), 0},
+                         load_.bytes[p],
+                         mine_.bytes.data() + mine_.begin[i]});
+    }
+    Offset end = 0;
+    const auto find_place = [&end](Count bytes) {
+      const Offset place = end;
+      end += round_up(bytes, FileSpace::unit);
+      return place;
+    };
+    const auto writers = writers_of(load_, files, options_.node_ranks);
+    chunked::GatheredWrites gathered(comm_, writers, parts, find_place, Count{8} << 20);
+    const auto its = std::find(writers.begin(), writers.end(), comm_.rank());
     std::optional<Descriptor> file;
-    if (its != plan.writers.end())
-      file.emplace(path(pipeline, static_cast<std::size_t>(its - plan.writers.begin())));
+    if (its != writers.end())
+      file.emplace(path(pipeline, static_cast<std::size_t>(its - writers.begin())));
     std::future<void> behind;  // a window is written while the next one comes
     for (std::uint32_t w = 0; w < gathered.windows(); ++w) {
       gathered.gather(w);

@@ -124,7 +124,7 @@ class ChunkedFile:
                 if magic != b"FBCHROOT":
                     continue
                 verify(raw[:-8], struct.unpack(">Q", raw[-8:])[0], "a root")
-                assert version == 3 and journal[0] == -1
+                assert version == 4 and journal[0] == -1
                 yield dict(generation=generation, synced=bool(flags & 1), shift=shift,
                            directory=directory)
                 break
@@ -145,6 +145,8 @@ class ChunkedFile:
             shape = [c.get("q") for _ in range(c.get("I"))]
             reason = c.bytes(c.get("I")).decode()
             pages = [c.get("qqQ") for _ in range(c.get("q"))]
+            boxes = [c.get("I" + 2 * len(shape) * "q") for _ in range(c.get("I"))]
+            assert not boxes, "a file whose chunks lie in it has boxes"
             stored = self.header.vars[var]
             dims = stored["atts"]["__chunk_dims"][1]
             assert kind == stored["type"]

@@ -94,8 +94,14 @@ std::string edited(std::string bytes, Offset first_slot, F&& f) {
   f(IndexParts{root, directory, entries});
   page.hash = hash_of({entries, static_cast<std::size_t>(page.bytes)});
   const auto again = chunked::print_directory(directory);
-  std::copy(again.begin(), again.end(), printed.begin());
   root.directory.hash = hash_of(again);
+  if (again.size() == printed.size()) {
+    std::copy(again.begin(), again.end(), printed.begin());
+  } else {
+    root.directory.offset = std::ssize(bytes);
+    root.directory.bytes = std::ssize(again);
+    bytes.append(reinterpret_cast<const char*>(again.data()), again.size());
+  }
   const auto slot_again = chunked::print_root(root);
   std::copy(slot_again.begin(), slot_again.end(), at(slot));
   return bytes;
@@ -204,8 +210,14 @@ class ChunkFilesTest : public ::testing::Test {
   void edit_index(F&& f) const {
     save("index", edited(bytes_of("index"), chunked::root_beside, f));
   }
+  /// The box of the file contains all chunks.
   void name_file(std::uint32_t word) const {
-    edit_index([&](const IndexParts& parts) { set_file(parts.entries, word); });
+    edit_index([&](const IndexParts& parts) {
+      set_file(parts.entries, word);
+      auto& boxes = parts.directory.items.at(0).boxes;
+      const chunked::ChunkBox all = boxes.begin()->second;
+      if (word > 0) boxes.emplace(word, all);
+    });
   }
 
   /// Reads like a program that writes, or could write.
@@ -274,6 +286,62 @@ TEST_F(ChunkFilesTest, entries_that_name_files_that_there_are_not_are_refused) {
     name_file(word);
     expect_told("/" + std::to_string(word - 1));
   }
+}
+
+// A box that is too small gives an error, and never fill values or others' values.
+TEST_F(ChunkFilesTest, boxes_that_lie_are_told) {
+  const std::string before = bytes_of("index");
+  const auto with_box = [&](const chunked::ChunkBox& box) {
+    save("index", before);
+    edit_index([&](const IndexParts& parts) {
+      auto& boxes = parts.directory.items.at(0).boxes;
+      ASSERT_EQ(boxes.size(), 1U);
+      EXPECT_EQ(boxes.at(1), (chunked::ChunkBox{{0, 0}, {records - 1, 0}}));
+      boxes.at(1) = box;
+    });
+  };
+  with_box({{0, 0}, {records, 0}});  // larger than need be
+  expect_values(0);
+  with_box({{1, 0}, {records - 1, 0}});
+  expect_told("data file 0, whose box does not contain it");
+  EXPECT_EQ(ClassicFile(path_).read_doubles(0, {{1, 0}, {1, nx}, {}})[7],
+            value_of(0, static_cast<std::size_t>(nx) + 7));
+  for (const chunked::ChunkBox& box :
+       {chunked::ChunkBox{{0, 1}, {records - 1, 1}}, {{2, 0}, {1, 0}}, {{-1, 0}, {1, 0}}}) {
+    with_box(box);
+    expect_told("the box of data file 0 is impossible");
+  }
+  save("index", before);
+  edit_index([&](const IndexParts& parts) { parts.directory.items.at(0).boxes.clear(); });
+  expect_told("data file 0, whose box does not contain it");
+}
+
+// The header, the roots and the directory are all that is read.
+TEST_F(ChunkFilesTest, the_files_of_a_region_are_known_without_pages) {
+  Report report;
+  const auto paths = [&](const std::string& var, const Subarray& region) {
+    std::vector<std::string> found;
+    for (const NeededFile& file : files_of_region(path_, var, region, report))
+      found.push_back(fs::path(file.path).filename());
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(paths("T", {{1, 5}, {1, 3}, {}}), (Names{"header.nc", "index", "0"}));
+  Opens opens(path_);
+  if (opens.watches()) {
+    paths("T", {{1, 5}, {1, 3}, {}});
+    EXPECT_FALSE(opens.so_far().contains("0"));
+  }
+  EXPECT_EQ(paths("T", {{1, 5}, {0, 3}, {}}), (Names{"header.nc", "index"}));
+  EXPECT_EQ(paths("c", {{1, 5}, {1, 3}, {}}), (Names{"header.nc"}));
+  const auto code_of = [&](const std::string& var, const Subarray& region) {
+    const auto failed = attempt_to([&] { paths(var, region); });
+    return failed ? failed->code() : Errc::ok;
+  };
+  EXPECT_EQ(code_of("none", {{0, 0}, {1, 1}, {}}), Errc::enotvar);
+  EXPECT_EQ(code_of("T", {{0}, {1}, {}}), Errc::einval);
+  EXPECT_EQ(code_of("T", {{records, 0}, {1, 1}, {}}), Errc::einvalcoords);
+  EXPECT_EQ(code_of("T", {{0, 1}, {records, nx}, {}}), Errc::eedge);
 }
 
 TEST_F(ChunkFilesTest, entries_within_a_front_are_refused) {
@@ -424,8 +492,13 @@ TEST_F(ChunkFilesTest, each_of_many_data_files_is_opened_once) {
     save(std::to_string(front.number), file);
   }
   edit_index([&](const IndexParts& parts) {
-    for (Count i = 0; i < many; ++i)
-      set_file(parts.entries + i * chunked::entry_bytes, static_cast<std::uint32_t>(i % files + 1));
+    auto& boxes = parts.directory.items.at(0).boxes;
+    const chunked::ChunkBox all = boxes.at(1);
+    for (Count i = 0; i < many; ++i) {
+      const auto word = static_cast<std::uint32_t>(i % files + 1);
+      set_file(parts.entries + i * chunked::entry_bytes, word);
+      boxes.emplace(word, all);
+    }
   });
   for (const bool in_session : {false, true}) {
     Opens opens(path_);

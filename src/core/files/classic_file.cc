@@ -16,8 +16,11 @@
 #include "base/processors.h"
 #include "base/words.h"
 #include "format/anchor.h"
+#include "format/chunk_schema.h"
 #include "format/classic_header.h"
 #include "layout/canonical/canonical.h"
+#include "layout/chunked/files_beside.h"
+#include "layout/chunked/region_files.h"
 #include "layout/classic_part.h"
 #include "method/method.h"
 #include "storage/directory.h"
@@ -171,6 +174,34 @@ bool shows_anchors(const std::string& path) {
     for (const Variable& var : stored.vars) shows = shows || unknown.mark_of(var) != nullptr;
   });
   return shows && !unreadable;
+}
+
+std::vector<NeededFile> files_of_region(const std::string& path, const std::string& variable,
+                                        const Subarray& region, Report& report) {
+  const std::string file = directory::to_open(path);
+  struct stat status {};
+  const Descriptor opened = open_regular(file, status);
+  const Schema stored = read_stored(opened, file, status.st_size);
+  const auto var = stored.find_var(variable);
+  if (!var) throw Error(Errc::enotvar, file + " has no variable " + variable);
+  std::vector<NeededFile> files{{file, std::nullopt}};
+  if (!chunked::has_anchors(stored)) {
+    each_layout_in(stored, [&](const LayoutEntry& layout) {
+      throw Error(Errc::enotsupport, file + ": it has variables of the layout " + layout.name +
+                                         ", which keeps no boxes of data files");
+    });
+    return files;
+  }
+  Offset root = 0;
+  const Schema schema = chunked::from_stored(stored, root);
+  const bool has_chunks = schema.vars[static_cast<std::size_t>(*var)].chunking.has_value();
+  if (!has_chunks || !chunked::files_of(stored)) return files;
+  files.push_back({chunked::index_path(file), std::nullopt});
+  naming(file, [&] {
+    for (auto& its : chunked::region_files(file, stored, *var, region, wanted_state(path), report))
+      files.push_back({data_files::data_path(file, its.number), std::move(its.box)});
+  });
+  return files;
 }
 
 ClassicFile::ClassicFile(const std::string& path) : ClassicFile(path, wanted_state(path)) {}

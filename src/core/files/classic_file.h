@@ -129,4 +129,17 @@ bool ends_within_values(const Schema& schema, Offset size);
 /// false for everything else, also for unreadable files.
 bool shows_anchors(const std::string& path);
 
+/// A file that a reader of a region needs.
+struct NeededFile {
+  std::string path;
+  /// Of a data file: the elements of the variable around all that it has of it.
+  std::optional<Subarray> box;
+};
+/// Returns the files that a reader of a region of a variable needs: the file itself, and where its
+/// chunks lie in data files, their index and those of them whose boxes meet the region
+/// (layout/chunked/region_files.h). Errc::enotvar, and errors of the file and of the selection.
+/// Counts what it reads beside the header in `report`.
+std::vector<NeededFile> files_of_region(const std::string& path, const std::string& variable,
+                                        const Subarray& region, Report& report);
+
 }  // namespace forebay

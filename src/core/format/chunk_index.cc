@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t index_root_magic = 0x46424348524f4f54;       // "FBCHROOT"
 constexpr std::uint64_t index_directory_magic = 0x4642434844495231;  // "FBCHDIR1"
-constexpr std::uint32_t index_version = 3;
+constexpr std::uint32_t index_version = 4;  // 3: without boxes of data files
 constexpr std::uint32_t synced_flag = 1;
 constexpr Count change_bytes = 4 + 8 + entry_bytes;
 constexpr std::size_t most_reason = 4096;
@@ -206,6 +206,30 @@ void print_item(IndexFieldWriter& out, const Directory::Item& item) {
   out.text(item.reason.substr(0, most_reason));
   out.fixed(static_cast<Count>(item.pages.size()));
   for (const BlockRef& ref : item.pages) out.ref(ref);
+  out.fixed(static_cast<std::uint32_t>(item.boxes.size()));
+  for (const auto& [file, box] : item.boxes) {
+    out.fixed(file);
+    for (const Count n : box.first) out.fixed(n);
+    for (const Count n : box.last) out.fixed(n);
+  }
+}
+
+void parse_boxes(IndexFieldReader& in, Directory::Item& item) {
+  const FileBoxes grid(item.lengths, item.shape, 1);
+  const auto boxes = in.fixed<std::uint32_t>();
+  if (boxes > 0 && !grid.has_grid()) damaged_index("boxes of a variable without chunks");
+  std::uint32_t before = 0;
+  for (std::uint32_t i = 0; i < boxes; ++i) {
+    const auto file = in.fixed<std::uint32_t>();
+    ChunkBox box;
+    for (auto* corner : {&box.first, &box.last})
+      for (std::size_t d = 0; d < item.shape.size(); ++d) corner->push_back(in.fixed<Count>());
+    if (file <= before || !grid.is_possible(box))
+      damaged_index("the box of data file " + std::to_string(static_cast<Count>(file) - 1) +
+                    " is impossible");
+    before = file;
+    item.boxes.emplace_hint(item.boxes.end(), file, std::move(box));
+  }
 }
 
 /// `all_pages`: bytes of all pages referred to so far.
@@ -230,6 +254,7 @@ Directory::Item parse_item(IndexFieldReader& in, Offset file_end, Count& all_pag
       damaged_index("its pages are larger than the file");
     item.pages.push_back(ref);
   }
+  parse_boxes(in, item);
   return item;
 }
 
@@ -301,6 +326,7 @@ Journal parse_journal(std::span<const std::byte> bytes) {
     for (std::uint32_t i = 0; i < items; ++i) {
       journal.items.push_back(parse_item(in, 0, all_pages));
       if (!journal.items.back().pages.empty()) damaged_index("its journal names pages");
+      if (!journal.items.back().boxes.empty()) damaged_index("its journal has boxes");
     }
     const auto changes = in.fixed<std::uint32_t>();
     for (std::uint32_t i = 0; i < changes; ++i) {
@@ -329,8 +355,10 @@ void apply(const Journal& journal, Directory& directory, Offset file_end) {
     if (is_new) directory.items.emplace_back();
     Directory::Item& at = directory.items[place->second];
     auto pages = std::move(at.pages);
+    auto boxes = std::move(at.boxes);
     at = item;
     at.pages = std::move(pages);
+    at.boxes = std::move(boxes);
   }
   std::map<std::pair<VarId, Count>, Count> changed;  // pages, with their present sizes
   for (const Journal::Change& change : journal.changes) {

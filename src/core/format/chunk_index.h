@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,6 +31,7 @@
 
 #include "array/type.h"
 #include "base/types.h"
+#include "format/file_boxes.h"
 #include "store/slots.h"
 
 namespace forebay::chunked {
@@ -89,6 +91,7 @@ class ChunkTable {
   std::vector<Count> shape;  ///< of a chunk; empty until chosen. The header's copy may lag behind.
   std::string reason;        ///< why this shape
   std::string fault;         ///< why the variable cannot be used; empty if it can
+  FileBoxes boxes;           ///< around all present entries in data files
 
   /// Returns the entry; an absent one for ids that were never set.
   const Entry& get(Count id) const;
@@ -170,6 +173,7 @@ struct Directory {
     std::vector<Count> shape;
     std::string reason;
     std::vector<BlockRef> pages;
+    std::map<std::uint32_t, ChunkBox> boxes;  ///< by data file, as in entries
   };
   std::vector<Item> items;
 };
@@ -181,9 +185,10 @@ Directory parse_directory(std::span<const std::byte> bytes, Offset file_end);
 
 /// The changes of publications since the directory and its pages were written.
 struct Journal {
-  Offset end = 0;                      ///< as in the directory
-  Count numrecs = 0;                   ///< as in the directory
-  std::vector<Directory::Item> items;  ///< without pages; they replace items of the directory
+  Offset end = 0;     ///< as in the directory
+  Count numrecs = 0;  ///< as in the directory
+  std::vector<Directory::Item>
+      items;  ///< without pages and boxes; they replace items of the directory
   struct Change {
     VarId var = 0;
     Count id = 0;  ///< of the chunk
@@ -198,9 +203,9 @@ Count printed_bytes(const Journal& record);
 /// Parses all records, one after another. Returns the end and number of records of the last one,
 /// with all items and changes. Errc::enotnc as in parse_directory.
 Journal parse_journal(std::span<const std::byte> bytes);
-/// Applies the journal to the directory, except for the entries: items get their shapes, and pages
-/// (absent ones) up to the last chunk. Errc::enotnc for chunks of a variable that neither has. Also
-/// if all pages with those chunks would be larger than the file; this bounds memory.
+/// Applies the journal to the directory, except for the entries and boxes: items get their shapes,
+/// and pages (absent ones) up to the last chunk. Errc::enotnc for chunks of a variable that neither
+/// has. Also if all pages with those chunks would be larger than the file; this bounds memory.
 void apply(const Journal& journal, Directory& directory, Offset file_end);
 
 }  // namespace forebay::chunked

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <random>
 
@@ -119,7 +120,7 @@ TEST(ChunkRoot, another_version_is_refused) {
   auto bytes = print_root(sample_root());
   for (Count copy = 0; copy < root_form.copies; ++copy) {
     std::byte* at = bytes.data() + copy * slot_bytes / root_form.copies;
-    store_be(at + 8, std::uint32_t{4});
+    store_be(at + 8, std::uint32_t{5});
     store_be(at + copy_bytes - 8, hash_of({at, static_cast<std::size_t>(copy_bytes) - 8}));
   }
   EXPECT_TRUE(refuses([&] { parse_root(bytes); }));
@@ -232,8 +233,9 @@ Directory sample_directory() {
   directory.end = 100'000;
   directory.numrecs = 17;
   directory.items.push_back(item_of(0, {{512, 64, 1}, {}, {1024, 96, 2}}));
-  directory.items.push_back({7, Type::int64, {3}, "none", {}, "", {}});
+  directory.items.push_back({7, Type::int64, {3}, "none", {}, "", {}, {}});
   directory.items.push_back(item_of(3, {{2048, page_bytes, 3}}));
+  directory.items.back().boxes = {{1, {{0, 0, 2}, {5, 9, 9}}}, {4, {{3, 1, 0}, {3, 1, 0}}}};
   return directory;
 }
 
@@ -250,6 +252,7 @@ TEST(ChunkDirectory, is_read_back) {
     EXPECT_EQ(got.items[i].codec, want.items[i].codec);
     EXPECT_EQ(got.items[i].shape, want.items[i].shape);
     EXPECT_EQ(got.items[i].reason, want.items[i].reason);
+    EXPECT_EQ(got.items[i].boxes, want.items[i].boxes);
     ASSERT_EQ(got.items[i].pages.size(), want.items[i].pages.size());
     for (std::size_t p = 0; p < want.items[i].pages.size(); ++p) {
       EXPECT_EQ(got.items[i].pages[p].offset, want.items[i].pages[p].offset);
@@ -305,6 +308,47 @@ TEST(ChunkDirectory, pages_that_cannot_be_are_refused) {
   EXPECT_TRUE(refuses([&] { parse_directory(with({0, -96, 0}), 1000); }));
   EXPECT_TRUE(refuses([&] { parse_directory(with({0, page_bytes + 32, 0}), 1 << 20); }));
   EXPECT_TRUE(refuses([&] { parse_directory(with({INT64_MAX, INT64_MAX, 0}), 1000); }));
+}
+
+TEST(ChunkDirectory, boxes_that_cannot_be_are_refused) {
+  const auto with = [](std::uint32_t file, ChunkBox box) {
+    Directory directory;
+    directory.items.push_back(item_of(0, {}));  // 10 × 10 chunks a record
+    directory.items[0].boxes = {{file, std::move(box)}};
+    return print_directory(directory);
+  };
+  parse_directory(with(1, {{7, 0, 0}, {8, 9, 9}}), 1000);
+  EXPECT_TRUE(refuses([&] { parse_directory(with(0, {{7, 0, 0}, {8, 9, 9}}), 1000); }));
+  EXPECT_TRUE(refuses([&] { parse_directory(with(1, {{9, 0, 0}, {8, 9, 9}}), 1000); }));
+  EXPECT_TRUE(refuses([&] { parse_directory(with(1, {{7, -1, 0}, {8, 9, 9}}), 1000); }));
+  EXPECT_TRUE(refuses([&] { parse_directory(with(1, {{7, 0, 0}, {8, 9, 10}}), 1000); }));
+  Directory without_shape;
+  without_shape.items.push_back({7, Type::int64, {3}, "none", {}, "", {}, {}});
+  without_shape.items[0].boxes = {{1, {}}};
+  EXPECT_TRUE(refuses([&] { parse_directory(print_directory(without_shape), 1000); }));
+}
+
+TEST(FileBoxes, contain_all_chunks_that_were_added) {
+  FileBoxes boxes(std::array<Count, 3>{0, 50, 61}, std::array<Count, 3>{4, 5, 6}, 3);
+  const auto entry = [](Count t, Count y, Count x, Count part) {
+    return ((t * 10 + y) * 11 + x) * 3 + part;
+  };
+  EXPECT_FALSE(boxes.contains(entry(0, 0, 0, 0), 1));
+  boxes.add(entry(0, 2, 9, 1), 1);
+  boxes.add(entry(0, 4, 3, 2), 1);
+  boxes.add(entry(1000, 0, 10, 0), 2);
+  EXPECT_EQ(boxes.boxes().at(1), (ChunkBox{{0, 2, 3}, {0, 4, 9}}));
+  EXPECT_EQ(boxes.boxes().at(2), (ChunkBox{{1000, 0, 10}, {1000, 0, 10}}));
+  for (const Count part : {0, 1, 2}) EXPECT_TRUE(boxes.contains(entry(0, 3, 5, part), 1));
+  for (const Count id :
+       {entry(1, 3, 5, 0), entry(0, 5, 5, 0), entry(0, 3, 2, 2), entry(0, 3, 10, 0)})
+    EXPECT_FALSE(boxes.contains(id, 1)) << id;
+  EXPECT_FALSE(boxes.contains(entry(0, 3, 5, 0), 2));
+  using Files = std::vector<std::uint32_t>;
+  EXPECT_EQ(boxes.meeting({{0, 0, 0}, {2000, 9, 10}}), (Files{1, 2}));
+  EXPECT_EQ(boxes.meeting({{0, 4, 9}, {0, 9, 10}}), (Files{1}));
+  EXPECT_EQ(boxes.meeting({{1, 0, 0}, {1000, 0, 10}}), (Files{2}));
+  EXPECT_EQ(boxes.meeting({{1, 1, 0}, {999, 9, 10}}), Files{});
 }
 
 // A reader must not allocate 16 KiB again and again for 24 bytes of a directory.

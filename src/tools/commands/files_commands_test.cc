@@ -36,8 +36,10 @@ class FilesCommandsTest : public ::testing::Test {
   std::string at(const std::string& name) const { return folder_ + "/" + name; }
 
   // Writes T(t, y, x) float, 3 records, one NaN; P(y, x) double with _FillValue; n scalar.
-  static void write(const std::string& path, double change, const std::string& layout) {
+  static void write(const std::string& path, double change, const std::string& layout,
+                    const HintMap& more = {}) {
     HintMap hints{{"layout", layout}};
+    hints.insert(more.begin(), more.end());
     if (layout == "chunked") hints["codec"] = "shuffle,zstd:3";
     auto ds = Dataset::create(Comm(), path, 5, false, hints);
     const DimId t = ds->def_dim("t", 0), y = ds->def_dim("y", 30), x = ds->def_dim("x", 50);
@@ -112,6 +114,24 @@ TEST_F(FilesCommandsTest, info_names_a_directory_as_it_was_given) {
   ds->close();
   EXPECT_EQ(run({"info", at("whole")}).rfind(at("whole") + "\n", 0), 0U);
   EXPECT_EQ(nlohmann::json::parse(run({"info", "--json", at("whole")}))["path"], at("whole"));
+}
+
+TEST_F(FilesCommandsTest, info_lists_the_files_that_a_region_needs) {
+  write(at("d"), 0, "chunked", {{"container", "directory"}});
+  const std::string all = at("d/header.nc") + "\n" + at("d/index") + "\n" + at("d/0") + "\n";
+  EXPECT_EQ(run({"info", at("d"), "--region", "T[0:3, 0:30, 7]"}), all);
+  EXPECT_EQ(run({"info", at("d"), "--region", "n[0]"}).find(at("d/0")), std::string::npos);
+  const auto json = nlohmann::json::parse(run({"info", "--json", at("d"), "--region", "T[2,3,4]"}));
+  EXPECT_EQ(json[2]["path"], at("d/0"));
+  EXPECT_EQ(json[2]["box"]["start"], (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(json[2]["box"]["count"], (std::vector<int>{4, 30, 50})) << "whole chunks";
+  for (const char* text : {"T", "T[", "[0,0,0]", "T[a,0,0]", "T[0,5:3,0]", "T[-1,0,0]"}) {
+    EXPECT_NE(run({"info", at("d"), "--region", text}).find("names no region"), std::string::npos)
+        << text;
+    EXPECT_NE(status_, exit_done);
+  }
+  run({"info", at("d"), "--region", "T[3,0,0]"});
+  EXPECT_NE(status_, exit_done) << "there are three records";
 }
 
 TEST_F(FilesCommandsTest, ls_shows_one_line_a_variable) {

@@ -8,6 +8,7 @@
 
 #include "base/attempt.h"
 #include "base/text_table.h"
+#include "base/words.h"
 #include "files/classic_file.h"
 #include "files/file_check.h"
 #include "files/open_source.h"
@@ -501,11 +502,53 @@ std::string info_text(const std::string& path, const ClassicFile& file, bool wit
   return text;
 }
 
+/// A variable, and a part of it.
+struct Region {
+  std::string variable;
+  Subarray part;
+};
+
+[[noreturn]] void refuse_region(const std::string& text) {
+  throw Error(Errc::einval, "info: --region " + text + " names no region",
+              "write VAR[FIRST:END,...] with a range or an index for each dimension, as in "
+              "rho[0:64,128:256,7]; END does not belong to it");
+}
+
+/// Reads "rho[0:64,128:256,7]".
+Region region_of(const std::string& text) {
+  const auto open = text.find('[');
+  if (open == 0 || open == std::string::npos || text.back() != ']') refuse_region(text);
+  Region region{text.substr(0, open), {}};
+  const std::string inner = text.substr(open + 1, text.size() - open - 2);
+  for (const std::string_view item : items_of(inner, ',')) {
+    const auto colon = item.find(':');
+    const auto first = parse_count(item.substr(0, colon));
+    const auto end = colon == std::string_view::npos ? first : parse_count(item.substr(colon + 1));
+    if (!first || !end || *first < 0 || *end < *first) refuse_region(text);
+    region.part.start.push_back(*first);
+    region.part.count.push_back(colon == std::string_view::npos ? 1 : *end - *first);
+  }
+  return region;
+}
+
+void show_files_of_region(const std::string& path, const std::string& text, bool as_json) {
+  const Region region = region_of(text);
+  Report unseen;
+  const auto files = files_of_region(path, region.variable, region.part, unseen);
+  Json json = Json::array();
+  for (const NeededFile& file : files) {
+    if (!as_json) fmt::print("{}\n", file.path);
+    Json& its = json.emplace_back(Json{{"path", file.path}});
+    if (file.box) its["box"] = {{"start", file.box->start}, {"count", file.box->count}};
+  }
+  if (as_json) print_json(json);
+}
+
 }  // namespace
 
 static void add_info_command(CLI::App& app, int& status) {
   struct InfoOptions {
-    std::string path;
+    std::string path, region;
     bool json = false, attributes = false;
   };
   auto options = std::make_shared<InfoOptions>();
@@ -515,7 +558,17 @@ static void add_info_command(CLI::App& app, int& status) {
       .required();
   command.add_flag("--json", options->json, "print one JSON object");
   command.add_flag("-a,--attributes", options->attributes, "show all attributes, in full");
+  command
+      .add_option("--region", options->region,
+                  "list the files that a reader of VAR[FIRST:END,...] needs, and nothing else: of "
+                  "data files those whose boxes meet it")
+      .type_name("REGION");
   command.callback([options, &status] {
+    if (!options->region.empty()) {
+      show_files_of_region(options->path, options->region, options->json);
+      status = exit_done;
+      return;
+    }
     tell_notes(options->path);
     if (format_of(options->path) != nullptr) {
       const auto source = open_source(options->path);

@@ -3,79 +3,77 @@
 #include <algorithm>
 #include <map>
 
-#include "patches/plan/balanced_files.h"
 #include "patches/plan/morton.h"
+#include "patches/planning.h"
 
 namespace forebay::patches {
 namespace {
 
-using chunked::SizedChunk;
+using chunked::SizedChunk, chunked::WrittenVariable;
 
-/// The dimensions of a grid that are spatial: the last three besides records, as for patches.
-std::size_t first_of_space(const Variable& var) {
-  const auto n = static_cast<std::size_t>(var.ndims()), records = std::size_t{var.is_record};
-  return n - std::min<std::size_t>(n - records, 3);
-}
-
-std::vector<Count> grid_in_space(const SizedChunk& chunk) {
-  std::vector<Count> lengths;
-  for (std::size_t d = first_of_space(*chunk.var); d < chunk.grid->lengths().size(); ++d)
-    lengths.push_back(chunk.grid->grid_length(static_cast<int>(d)));
-  return lengths;
-}
-
-/// A place in one of the grids, which are in sequence.
-struct Place {
-  std::size_t grid = 0;
-  Count number = 0;  // in Morton order
-  std::size_t chunk = 0;
-
-  bool before(const Place& other) const {
-    return grid != other.grid ? grid < other.grid : number < other.number;
-  }
-};
-
-std::vector<Place> in_order(std::span<const SizedChunk> chunks) {
-  struct Grid {
-    std::size_t number;
-    MortonOrder order;
-  };
-  std::map<std::vector<Count>, Grid> grids;
-  std::map<const ChunkGrid*, const Grid*> known;
-  std::vector<Place> places;
-  places.reserve(chunks.size());
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const Grid*& grid = known[chunks[i].grid];
-    if (grid == nullptr) {
-      auto lengths = grid_in_space(chunks[i]);
-      MortonOrder order(lengths);
-      const std::size_t number = grids.size();
-      grid = &grids.try_emplace(std::move(lengths), Grid{number, std::move(order)}).first->second;
+/// The positions of the chunks of several variables. Each grid in space has its cells in Morton
+/// order, and the grids follow each other.
+class Positions {
+ public:
+  explicit Positions(std::span<const WrittenVariable> written) {
+    std::map<std::vector<Count>, std::size_t> known;
+    for (const WrittenVariable& its : written) {
+      const auto [place, is_new] = known.try_emplace(grid_in_space(its), grids_.size());
+      if (is_new) {
+        grids_.push_back({MortonOrder(place->first), count_});
+        count_ += grids_.back().order.cells();
+      }
+      variables_.push_back({its, place->second});
     }
-    const auto at = chunks[i].grid->coordinates(chunks[i].id);
-    const auto in_space = std::span(at).subspan(first_of_space(*chunks[i].var));
-    places.push_back({grid->number, grid->order.number_of(in_space), i});
   }
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Place& a, const Place& b) { return a.before(b); });
-  return places;
-}
+
+  Count count() const { return count_; }
+  Count of(const SizedChunk& chunk) const {
+    const auto& [its, number] = variables_[chunk.written];
+    const auto at = its.grid->coordinates(chunk.id);
+    const auto& [order, first] = grids_[number];
+    return first + order.number_of(std::span(at).subspan(first_of_space(*its.var)));
+  }
+
+ private:
+  struct Grid {
+    MortonOrder order;
+    Count first;  // of its positions
+  };
+
+  /// The dimensions of a grid that are spatial: the last three besides records, as for patches.
+  static std::size_t first_of_space(const Variable& var) {
+    const auto n = static_cast<std::size_t>(var.ndims()), records = std::size_t{var.is_record};
+    return n - std::min<std::size_t>(n - records, 3);
+  }
+  static std::vector<Count> grid_in_space(const WrittenVariable& its) {
+    std::vector<Count> lengths;
+    for (std::size_t d = first_of_space(*its.var); d < its.grid->lengths().size(); ++d)
+      lengths.push_back(its.grid->grid_length(static_cast<int>(d)));
+    return lengths;
+  }
+
+  std::vector<std::pair<WrittenVariable, std::size_t>> variables_;  // with the number of its grid
+  std::vector<Grid> grids_;
+  Count count_ = 0;
+};
 
 }  // namespace
 
-std::vector<std::uint32_t> share_out(std::span<const SizedChunk> chunks, Count files) {
-  Count total = 0, before = 0;
-  for (const SizedChunk& chunk : chunks) total += chunk.bytes;
-  const std::vector<Place> places = in_order(chunks);
-  std::vector<std::uint32_t> found(chunks.size());
-  for (auto first = places.begin(); first != places.end();) {
-    Count bytes = 0;
-    auto last = first;
-    for (; last != places.end() && !first->before(*last); ++last)
-      bytes += chunks[last->chunk].bytes;
-    const auto file = static_cast<std::uint32_t>(file_of(before, bytes, total, files));
-    for (; first != last; ++first) found[first->chunk] = file;
-    before += bytes;
+std::vector<std::uint32_t> share_out(const Comm& comm, std::span<const WrittenVariable> written,
+                                     std::span<const SizedChunk> mine, Count files) {
+  const Positions positions(written);
+  std::vector<PatchSize> sizes;
+  sizes.reserve(mine.size());
+  for (const SizedChunk& chunk : mine) sizes.push_back({positions.of(chunk), chunk.bytes});
+  const auto known = balance_files(comm, sizes, positions.count(), files);
+  std::vector<std::uint32_t> found;
+  found.reserve(mine.size());
+  for (const PatchSize& its : sizes) {
+    const auto place = std::lower_bound(
+        known.begin(), known.end(), its.position,
+        [](const PatchFile& file, Count position) { return file.position < position; });
+    found.push_back(static_cast<std::uint32_t>(place->file));
   }
   return found;
 }

@@ -1,18 +1,22 @@
 // Which data file each chunk goes to, among files that are written at the same time (Fan et al.
-// 2021, §IV-C). The rule is that of plan/balanced_files.h. All ranks know all sizes, which they
-// need anyway to find places in files.
+// 2021, §IV-C). Ranks that own chunks know their sizes, and find the files by
+// plan/balanced_files.h.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "comm/comm.h"
 #include "layout/chunked/chunk_policy.h"
 
 namespace forebay::patches {
 
-/// Pure. The file of each chunk, from 0 to files - 1. Chunks of several variables, records or
-/// components at one place stay together if their grids are equal. O(n log n).
-std::vector<std::uint32_t> share_out(std::span<const chunked::SizedChunk> chunks, Count files);
+/// Collective. The file of each of this rank's chunks, from 0 to files - 1. `written` and `files`
+/// are equal on all ranks. Chunks of several variables, records or components at one place stay
+/// together if their grids are equal. Costs what balance_files() costs.
+std::vector<std::uint32_t> share_out(const Comm& comm,
+                                     std::span<const chunked::WrittenVariable> written,
+                                     std::span<const chunked::SizedChunk> mine, Count files);
 
 }  // namespace forebay::patches

@@ -125,9 +125,11 @@ class PatchPolicy final : public chunked::ChunkPolicy {
   bool balances_files(const Method& method) const override {
     return method_value(method, "patch_files") == "balanced";
   }
-  std::vector<std::uint32_t> share_out(std::span<const chunked::SizedChunk> chunks,
+  std::vector<std::uint32_t> share_out(const Comm& comm,
+                                       std::span<const chunked::WrittenVariable> written,
+                                       std::span<const chunked::SizedChunk> mine,
                                        Count files) const override {
-    return patches::share_out(chunks, files);
+    return patches::share_out(comm, written, mine, files);
   }
 };
 

@@ -11,12 +11,14 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "array/chunk_grid.h"
 #include "codec/pipeline.h"
 #include "comm/thread_ranks.h"
 #include "dataset/dataset.h"
+#include "files/classic_file.h"
 #include "layout/classic_part.h"
 #include "method/parts_testing.h"
 
@@ -541,6 +543,102 @@ TEST(Patches, go_to_files_by_their_sizes) {
     else
       EXPECT_GT(most, total / ranks + 4 * patch_bytes);
   }
+  remove_whole(path);
+}
+
+/// The numbers of the data files that a region of a variable needs.
+std::set<std::uint32_t> files_for(const std::string& path, const std::string& var,
+                                  const Subarray& region) {
+  Report report;
+  std::set<std::uint32_t> numbers;
+  for (const NeededFile& file : files_of_region(path, var, region, report))
+    if (file.box)
+      numbers.insert(
+          static_cast<std::uint32_t>(std::stoul(std::filesystem::path(file.path).filename())));
+  EXPECT_GT(report[Counter::bytes_read], 0);
+  EXPECT_LT(report[Counter::bytes_read],
+            static_cast<std::int64_t>(std::filesystem::file_size(path + ".subfiles/index")) / 2)
+      << "pages of the index are read";
+  return numbers;
+}
+
+/// Each chunk's file must be among those that its region needs. Returns how many files are named
+/// for a chunk, on the average.
+double files_of_chunks(const std::string& path) {
+  const ClassicFile file(path);
+  Count named = 0, chunks = 0;
+  for (const VarId var : {0, 1}) {
+    const Variable& its = file.schema().vars[static_cast<std::size_t>(var)];
+    const auto shape = file.shape(var);
+    file.chunks()->each_stored(var, [&](const ChunkPlace& chunk) {
+      Subarray region;
+      for (std::size_t d = 0; d < shape.size(); ++d) {
+        const Count edge = its.chunking->shape[d], first = chunk.at[d] * edge;
+        region.start.push_back(first);
+        region.count.push_back(std::min(edge, shape[d] - first));
+      }
+      const auto numbers = files_for(path, its.name, region);
+      EXPECT_TRUE(numbers.contains(chunk.file.value()));
+      named += std::ssize(numbers);
+      ++chunks;
+    });
+  }
+  return static_cast<double>(named) / static_cast<double>(chunks);
+}
+
+TEST(Patches, a_region_needs_the_files_alone_whose_boxes_meet_it) {
+  const std::string path = path_of("region");
+  HintMap chosen = hints_of_files("shuffle,zstd:1", "level", 1);
+  chosen["buffer_limit"] = "4M";
+  write(path, 7, chosen);
+  EXPECT_EQ(std::ssize(data_bytes(path + ".subfiles")), 7);
+  EXPECT_LT(files_of_chunks(path), 4);
+  const Subarray corner{{0, 0, 0, 0}, {2, 7, 5, 20}, {}};
+  const auto needed = files_for(path, "rho", corner);
+  EXPECT_GE(needed.size(), 1U);
+  EXPECT_LT(needed.size(), 7U);
+  const std::string away = path + ".away";
+  std::filesystem::create_directory(away);
+  for (const auto& [number, bytes] : data_bytes(path + ".subfiles")) {
+    const auto name = "/" + std::to_string(number);
+    if (!needed.contains(static_cast<std::uint32_t>(number)))
+      std::filesystem::rename(path + ".subfiles" + name, away + name);
+  }
+  for (const int readers : {1, 3}) {
+    run_as_threads(readers, [&](const Comm& comm) {
+      auto ds = Dataset::open(comm, path, false, {});
+      std::vector<float> data;
+      std::vector<Request> one;
+      one.push_back(request(0, false, data, corner.start, corner.count));
+      ds->execute(one, true);
+      std::size_t i = 0;
+      for (Count t = 0; t < 2; ++t)
+        for (Count z = 0; z < 7; ++z)
+          for (Count y = 0; y < 5; ++y)
+            for (Count x = 0; x < 20; ++x) EXPECT_EQ(data[i++], rho(t, z, y, x));
+      EXPECT_THROW(level_of<float>(*ds, 0, 0, true), Error) << "all of it needs all files";
+      ds->close();
+    });
+  }
+  for (const auto& [number, bytes] : data_bytes(away)) {
+    const auto name = "/" + std::to_string(number);
+    std::filesystem::rename(away + name, path + ".subfiles" + name);
+  }
+  // Other ranks write on: boxes become wider, and as narrow as can be when the next program opens
+  // the file to write.
+  for (const int ranks : {3, 2}) {
+    run_as_threads(ranks, [&](const Comm& comm) {
+      auto ds = Dataset::open(comm, path, true, {{"buffer_limit", "16k"}});
+      std::vector<float> data;
+      std::vector<Request> one;
+      const Count first = comm.is_root() ? 0 : cube[0];
+      one.push_back(request(0, true, data, {1, first, 8, 8}, {1, cube[0] - first, 24, 24}));
+      ds->execute(one, true);
+      ds->close();
+    });
+    files_of_chunks(path);
+  }
+  std::filesystem::remove_all(away);
   remove_whole(path);
 }
 

@@ -21,10 +21,15 @@ struct LayoutEntry;
 
 namespace forebay::chunked {
 
-/// An encoded chunk with all its parts.
-struct SizedChunk {
+/// A variable whose chunks are written.
+struct WrittenVariable {
   const Variable* var;
   const ChunkGrid* grid;
+};
+
+/// An encoded chunk with all its parts.
+struct SizedChunk {
+  std::size_t written = 0;  ///< index of its variable among those that are written
   Count id = 0;
   Count bytes = 0;
 };
@@ -45,8 +50,12 @@ class ChunkPolicy {
   /// Local, equal on all ranks. Returns whether the sizes of chunks determine their files, if they
   /// lie in several.
   virtual bool balances_files(const Method& method) const = 0;
-  /// Pure. The file of each chunk, from 0 to files - 1, among files that are written together.
-  virtual std::vector<std::uint32_t> share_out(std::span<const SizedChunk> chunks,
+  /// Collective. Returns the file of each of this rank's chunks, from 0 to files - 1, among files
+  /// that are written together. `written` and `files` are equal on all ranks. A rank's cost does
+  /// not grow with the number of ranks: nobody gathers the sizes of all chunks.
+  virtual std::vector<std::uint32_t> share_out(const Comm& comm,
+                                               std::span<const WrittenVariable> written,
+                                               std::span<const SizedChunk> mine,
                                                Count files) const = 0;
 
  protected:

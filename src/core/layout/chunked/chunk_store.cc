@@ -26,6 +26,7 @@ struct ChunkStore::Saved {
 
   State state = State::as_it_was;
   std::vector<std::vector<SavedPage>> tables;
+  std::vector<FileBoxes> boxes;
   std::vector<OldEntry> entries;  // in the order in which they were replaced
   Spaces spaces;
   std::size_t until_published, until_synced, changed, renewed;
@@ -43,6 +44,7 @@ ChunkStore::WayBack::WayBack(std::span<const Changed> all) : all_(all) {
     ChunkStore& store = *each.store;
     auto its = std::make_unique<Saved>();
     for (const ChunkTable& table : store.tables_) {
+      its->boxes.push_back(table.boxes);
       auto& pages = its->tables.emplace_back();
       pages.reserve(table.pages().size());
       for (const auto& page : table.pages())
@@ -72,6 +74,7 @@ void ChunkStore::go_back() noexcept {
     if (table(old->var).get(old->id).present() || old->entry.present())
       table(old->var).set(old->id) = old->entry;  // it exists, so no memory is needed
   for (std::size_t v = 0; v < tables_.size(); ++v) {
+    tables_[v].boxes = std::move(was.boxes[v]);
     auto& pages = tables_[v].pages();
     const auto& before = was.tables[v];
     pages.resize(before.size());
@@ -180,6 +183,7 @@ bool ChunkStore::load(Offset root, Offset file_size, OpenState state,
   const bool is_newest = newest.is_newest();
   if (to_write) {
     tables_ = tables_of(newest, schema_);
+    narrow_boxes();
     find_space(newest, facts[1] != 0 ? &synced : nullptr);
   } else {
     const auto again = [this, read, state, size_to_read] {
@@ -238,6 +242,17 @@ void ChunkStore::free_all_but(std::vector<FileSpace::Range> used) {
   space_ = FileSpace(0, std::move(used));
 }
 
+// Chunks that were written anew may have left a file.
+void ChunkStore::narrow_boxes() {
+  for (ChunkTable& table : tables_) {
+    table.boxes.clear();
+    if (!table.boxes.has_grid()) continue;
+    table.for_each([&](Count id, const Entry& e) {
+      if (e.file != 0) table.boxes.add(id, e.file);
+    });
+  }
+}
+
 // The first and the last unit that a chunk of adopt() touches may hold something else, too.
 ChunkStore::Retired ChunkStore::whole_units(const Entry& e) {
   const Offset begin = round_up(e.offset, FileSpace::unit);
@@ -274,6 +289,12 @@ FileSpace& ChunkStore::space_of(std::uint32_t file) {
       .first->second;
 }
 
+FileSpace ChunkStore::copy_of_space(std::uint32_t file) const {
+  if (file == 0) return space_;
+  const auto its = spaces_.find(file);
+  return its == spaces_.end() ? FileSpace(first_in_data_file, {}) : its->second;
+}
+
 std::vector<std::uint32_t> ChunkStore::data_files() const {
   std::vector<std::uint32_t> numbers;
   for (const auto& [file, space] : spaces_) numbers.push_back(file - 1);
@@ -297,6 +318,10 @@ void ChunkStore::replace(VarId var, Count id, Entry entry) {
   index_bytes_ -= its.bytes_around(id);
   Entry& e = its.set(id);
   index_bytes_ += its.bytes_around(id);
+  if (entry.present() && entry.file != 0) {
+    if (!its.boxes.has_grid()) its.boxes = boxes_of(item_of(var));
+    its.boxes.add(id, entry.file);
+  }
   changed_.emplace_back(var, id);
   // No publication refers to this chunk yet, but a write to it may be under way.
   if (e.present() && may_lie(e) && !place_of_) {
@@ -366,7 +391,7 @@ void ChunkStore::moved(Count bytes) {
 Directory::Item ChunkStore::item_of(VarId var) const {
   const Variable& v = schema_.vars[static_cast<std::size_t>(var)];
   const ChunkTable& its = table(var);
-  return {var, v.type, v.shape, v.chunking->codec, its.shape, its.reason, {}};
+  return {var, v.type, v.shape, v.chunking->codec, its.shape, its.reason, {}, {}};
 }
 
 // The record is placed after the records that the published state refers to.
@@ -416,6 +441,7 @@ ChunkStore::Block ChunkStore::lay_out_index(Root& root, bool with_journal) {
   for (std::size_t v = 0; v < tables_.size(); ++v) {
     if (tables_[v].shape.empty() && tables_[v].pages().empty()) continue;
     directory.items.push_back(item_of(static_cast<VarId>(v)));
+    directory.items.back().boxes = tables_[v].boxes.boxes();
     listed_[v] = true;
   }
   // The size of the directory is known before its contents.

@@ -100,6 +100,9 @@ class ChunkStore {
   Offset place_for(VarId var, Count id, const Entry& entry) {
     return place_of_ ? place_of_(var, id, entry) : allocate(entry.bytes, entry.file);
   }
+  /// Local. Returns the free space of a file, numbered as in entries. What is allocated in it is
+  /// not allocated in the file.
+  FileSpace copy_of_space(std::uint32_t file) const;
   /// Local, equal on all ranks. Nothing refers to the entry's bytes any more. `under_way`: they may
   /// still be written to, until the next publication.
   void give_back(const Entry& entry, bool under_way) {
@@ -260,6 +263,7 @@ class ChunkStore {
   void retire(const Retired& place, std::uint32_t birth);
   std::optional<Block> lay_out_record(Root& root);
   Block lay_out_index(Root& root, bool with_journal);
+  void narrow_boxes();
   void count_index();
   void write(Offset in_file, std::span<std::byte> bytes);
   void write_state(const Root& root);  // on rank 0

@@ -4,7 +4,8 @@
 // Collective write (Hou 2023, §5.2.6): ranks send the list of chunks that they touch to all ranks,
 // or to each chunk's home. A plan, equal on all ranks, gives every chunk an owner and a round. In
 // each round, pieces go to the owners' buffers, owners encode, all ranks learn the sizes and agree
-// on places, and owners write. Then the index is published.
+// on places, and owners write. Then the index is published. Where sizes decide which data file a
+// chunk goes to, no rank learns all sizes to choose files or places (balanced_write.cc).
 //
 // Collective read (Hou 2023, §5.2.7): the same in reverse, or each rank reads what it needs,
 // whichever is cheaper for a variable (plan/chunk_read.h).
@@ -189,18 +190,50 @@ class ChunkedLayout : public HeapPart, public JointLayout {
   using FileExtents = std::pair<ExtentIo*, std::vector<Extent>>;
   std::vector<FileExtents> extents_of(const Operation& op, std::span<const StoredChunk> stored,
                                       std::span<const std::uint32_t> own, const Entries& entries);
-  std::vector<PlacedPart> placed_parts(const Operation& op, std::uint32_t round,
-                                       std::span<const StoredChunk> stored,
-                                       const Entries& entries) const;
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
+  /// What the owner of a chunk sends to all ranks for each of its parts. Before these, each rank
+  /// sends one with the code of its error.
+  struct Told {
+    std::int64_t code_or_file = 0;  ///< the file, as in entries, only if files are balanced
+    Count bytes = 0;
+    std::uint64_t hash = 0;
+    std::uint64_t skipped = 0;  ///< with StoredChunk::bound, from this bit on:
+    static constexpr int bound_bit = 32;
+
+    static Told of(const StoredChunk& part, std::uint32_t file);
+  };
+  std::vector<std::int64_t> bytes_told(const Operation& op, std::uint32_t round,
+                                       const Entries& entries) const;
   std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round,
-                                       std::span<const std::uint32_t> own,
                                        std::span<const StoredChunk> stored,
                                        const std::optional<Error>& mine, Entries& entries,
                                        std::optional<Error>& lost);
   void take_places(const Operation& op, std::uint32_t round, std::span<const std::byte> told,
                    std::span<const std::int64_t> sizes, Entries& entries);
-  void choose_files(const Operation& op, std::uint32_t round, Entries& entries);
+
+  // balanced_write.cc
+  /// An operation whose chunks go to files by their sizes.
+  struct BalancedWrite {
+    FileSpace space;  ///< of this rank's file, with the places that this operation has found
+    std::vector<std::vector<Told>> told;     ///< this rank's, for each round
+    std::vector<std::vector<Offset>> found;  ///< places of this rank's parts with bytes, likewise
+    std::optional<GatheredWrites> gathered;  ///< of this round
+  };
+  std::optional<BalancedWrite> begin_balanced(const Operation& op) const;
+  std::optional<Error> begin_windows(const Operation& op, std::uint32_t round,
+                                     std::span<const std::uint32_t> own,
+                                     std::span<const StoredChunk> stored,
+                                     const std::optional<Error>& mine, const Entries& entries,
+                                     BalancedWrite& balanced);
+  void place_round(const Operation& op, std::uint32_t round, std::span<const std::uint32_t> own,
+                   std::span<const StoredChunk> stored, const Entries& entries,
+                   BalancedWrite& balanced);
+  /// Returns the file of each of this rank's chunks, from 0.
+  std::vector<std::uint32_t> files_of_own(const Operation& op, std::span<const std::uint32_t> own,
+                                          std::span<const StoredChunk> stored,
+                                          const Entries& entries);
+  void tell_places(const Operation& op, const std::vector<std::vector<std::uint32_t>>& own,
+                   const BalancedWrite& balanced, Entries& entries);
   void remember(Operation& op, std::span<const std::uint32_t> own);
 
   // chunked_read.cc

@@ -218,6 +218,7 @@ class ChunkedLayout::StoredBytes {
       const auto& [var, id] = keys[places_[i].key];
       const Entry& e = *parts_[i].entry;
       check_place(coding_of(layout, var), layout.name_of(var), id, e,
+                  layout.store_.table(var).boxes,
                   std::numeric_limits<Offset>::max() - layout.store_.in_file(0),
                   layout.files_ ? &layout.files_->to_read() : nullptr, file);
       extents.push_back({layout.store_.in_file(e), e.bytes, memory_ + places_[i].at, 0, 1});

@@ -18,15 +18,6 @@ namespace {
 /// Processing them takes twice as much.
 constexpr Count accesses_part = 32;
 
-/// What the owner of a chunk sends to all ranks for each of its parts.
-struct Told {
-  std::int64_t code = 0;  ///< of the rank's error; equal in all entries of a rank
-  Count bytes = 0;
-  std::uint64_t hash = 0;
-  std::uint64_t skipped = 0;  ///< with StoredChunk::bound, from this bit on:
-  static constexpr int bound_bit = 32;
-};
-
 /// Converts a chunk from external form to the form that is encoded.
 void turn(const PlannedChunk& c, Type type, std::span<std::byte> raw) {
   if (c.native) copy_swapped(raw.data(), raw.data(), raw.size(), size_of(type));
@@ -239,8 +230,8 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
     if (c.owner != comm_.rank()) file_of(var).cache_.drop(var, c.id);
   }
   std::optional<Error> mine, theirs;
-  std::optional<Error> lost;               // set if this rank lacks places that other ranks know
-  std::optional<GatheredWrites> gathered;  // outlives the background write
+  std::optional<Error> lost;           // set if this rank lacks places that other ranks know
+  auto balanced = begin_balanced(op);  // outlives the background write
   WriteBehind behind(report_);
   const bool later = writes_later();  // one background thread is enough
   const auto note = [&](std::optional<Error> error) {
@@ -267,34 +258,33 @@ std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
     // This only touches this rank's part of the memory. Nobody else uses it until all agree on
     // places.
     if (!last) note(attempt_to([&] { prepare_buffers(op, own[round + 1]); }));
-    theirs = agree_on_places(op, round, own[round], stored, mine, entries, lost);
-    note(behind.wait());
-    if (theirs) break;
-    note(lost);  // the others are told in the next round
-    if (files_ && files_->balanced()) {
-      const auto failed = attempt_to([&] {
-        if (lost) throw *lost;
-        gathered.emplace(comm_, files_->writers(), placed_parts(op, round, stored, entries),
-                         options_.buffer_limit / 8);
-      });
-      theirs = worst_of_all(comm_, failed);
-      for (std::uint32_t window = 0; !theirs && window < gathered->windows(); ++window) {
+    if (balanced) {
+      note(behind.wait());
+      theirs = begin_windows(op, round, own[round], stored, mine, entries, *balanced);
+      for (std::uint32_t window = 0; !theirs && window < balanced->gathered->windows(); ++window) {
         {
           StepTimer timer(report_, Step::exchange);
-          note(attempt_to([&] { gathered->gather(window); }));
+          note(attempt_to([&] { balanced->gathered->gather(window); }));
         }
         note(behind.wait());
         note(attempt_to([&] {
-          behind.start({{&chunk_io(), gathered->runs(window)}}, last || later);
+          behind.start({{&chunk_io(), balanced->gathered->runs(window)}}, last || later);
         }));
       }
-    } else if (!lost)
+      continue;
+    }
+    theirs = agree_on_places(op, round, stored, mine, entries, lost);
+    note(behind.wait());
+    if (theirs) break;
+    note(lost);  // the others are told in the next round
+    if (!lost)
       note(attempt_to(
           [&] { behind.start(extents_of(op, stored, own[round], entries), last || later); }));
   }
   note(behind.wait());
   if (lost) throw *lost;  // the indices of ranks differ
   auto outcome = worst_of_all(comm_, mine ? mine : theirs);
+  if (balanced && !outcome) tell_places(op, own, *balanced, entries);
   for (std::size_t i = 0; i < op.chunks.size(); ++i) {
     const PlannedChunk& c = op.chunks[i];
     int part = 0;
@@ -397,23 +387,6 @@ std::vector<ChunkedLayout::FileExtents> ChunkedLayout::extents_of(
   return all;
 }
 
-// The parts of all ranks, as far as they are known here.
-std::vector<PlacedPart> ChunkedLayout::placed_parts(const Operation& op, std::uint32_t round,
-                                                    std::span<const StoredChunk> stored,
-                                                    const Entries& entries) const {
-  std::vector<PlacedPart> parts;
-  auto next = stored.begin();
-  for (const std::uint32_t i : op.of_round[round]) {
-    const Rank owner = op.chunks[i].owner;
-    for (const Entry& e : entries.of(i)) {
-      const bool mine = owner == comm_.rank() && next != stored.end();
-      const std::byte* const memory = mine ? (next++)->bytes.data() : nullptr;
-      if (e.present()) parts.push_back({e.file - 1, owner, e.offset, e.bytes, memory});
-    }
-  }
-  return parts;
-}
-
 std::vector<StoredChunk> ChunkedLayout::encode(Operation& op, std::span<const std::uint32_t> own,
                                                const ValueRanges& ranges, const Entries& entries,
                                                Arena& arena, bool in_place) {
@@ -477,9 +450,23 @@ std::span<const std::byte> ChunkedLayout::collect(Operation& op, std::uint32_t c
   return raw;
 }
 
+ChunkedLayout::Told ChunkedLayout::Told::of(const StoredChunk& part, std::uint32_t file) {
+  return {file, static_cast<Count>(part.bytes.size()), part.hash,
+          part.skipped | static_cast<std::uint64_t>(part.bound) << bound_bit};
+}
+
+// How many bytes each rank tells of a round.
+std::vector<std::int64_t> ChunkedLayout::bytes_told(const Operation& op, std::uint32_t round,
+                                                    const Entries& entries) const {
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(comm_.size()), sizeof(Told));
+  for (const std::uint32_t i : op.of_round[round])
+    sizes[static_cast<std::size_t>(op.chunks[i].owner)] +=
+        static_cast<std::int64_t>(entries.of(i).size() * sizeof(Told));
+  return sizes;
+}
+
 // All ranks learn the sizes of the encoded chunks of a round, and assign places in the same order.
 std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::uint32_t round,
-                                                    std::span<const std::uint32_t> own,
                                                     std::span<const StoredChunk> stored,
                                                     const std::optional<Error>& mine,
                                                     Entries& entries, std::optional<Error>& lost) {
@@ -487,18 +474,11 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
   std::vector<Told> tell;
   std::vector<std::int64_t> sizes;
   const auto failed = attempt_to([&] {
-    std::size_t parts = 0;
-    for (const std::uint32_t i : own) parts += entries.of(i).size();
-    tell.resize(1 + parts);
-    tell[0].code = mine ? to_int(mine->code()) : 0;
-    for (std::size_t i = 0; i < stored.size(); ++i)
-      tell[i + 1] = {0, static_cast<Count>(stored[i].bytes.size()), stored[i].hash,
-                     stored[i].skipped | static_cast<std::uint64_t>(stored[i].bound)
-                                             << Told::bound_bit};
-    sizes.assign(static_cast<std::size_t>(comm_.size()), sizeof(Told));
-    for (const std::uint32_t i : op.of_round[round])
-      sizes[static_cast<std::size_t>(op.chunks[i].owner)] +=
-          static_cast<std::int64_t>(entries.of(i).size() * sizeof(Told));
+    sizes = bytes_told(op, round, entries);
+    tell.resize(static_cast<std::size_t>(sizes[static_cast<std::size_t>(comm_.rank())]) /
+                sizeof(Told));
+    tell[0].code_or_file = mine ? to_int(mine->code()) : 0;
+    for (std::size_t i = 0; i < stored.size(); ++i) tell[i + 1] = Told::of(stored[i], 0);
   });
   team().node_barrier();  // sleeps while other ranks encode
   if (failed) throw *failed;
@@ -510,7 +490,7 @@ std::optional<Error> ChunkedLayout::agree_on_places(const Operation& op, std::ui
   for (const std::int64_t size : sizes) {
     Told first;
     std::memcpy(&first, all.data() + at, sizeof first);
-    worst = std::min(worst, first.code);
+    worst = std::min(worst, first.code_or_file);
     at += static_cast<std::size_t>(size);
   }
   if (worst != 0) return worst_of_all(comm_, mine);  // with its message
@@ -543,11 +523,12 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
       e.skipped = static_cast<std::uint32_t>(t.skipped);
       file.lossy_.note(var, e.skipped,
                        static_cast<EncodedChunk::Bound>(t.skipped >> Told::bound_bit));
-      e.file = files_ && !files_->balanced() ? files_->file_of(op.chunks[i].owner) : 0;
+      if (files_)
+        e.file = files_->balanced() ? static_cast<std::uint32_t>(t.code_or_file)
+                                    : files_->file_of(op.chunks[i].owner);
     }
     if (auto& owners = file.owners_) owners->note(var, op.chunks[i].id, op.chunks[i].owner);
   }
-  if (files_ && files_->balanced()) choose_files(op, round, entries);
   const auto place = [&](std::uint32_t chunk, Entry& e) {
     VarId var = op.chunks[chunk].var;
     if (e.bytes > 0)
@@ -566,25 +547,6 @@ void ChunkedLayout::take_places(const Operation& op, std::uint32_t round,
         place(i, its[part]);
       }
     }
-  }
-}
-
-// All ranks know all sizes, so each finds the same files.
-void ChunkedLayout::choose_files(const Operation& op, std::uint32_t round, Entries& entries) {
-  std::vector<SizedChunk> sized;
-  sized.reserve(op.of_round[round].size());
-  for (const std::uint32_t i : op.of_round[round]) {
-    const PlannedChunk& c = op.chunks[i];
-    Count bytes = 0;
-    for (const Entry& e : entries.of(i)) bytes += e.bytes;
-    sized.push_back(
-        {&schema_.vars[static_cast<std::size_t>(c.var)], &coding(c.var).grid, c.id, bytes});
-  }
-  const auto files = policy_of_parts()->share_out(sized, std::ssize(files_->writers()));
-  auto file = files.begin();
-  for (const std::uint32_t i : op.of_round[round]) {
-    for (Entry& e : entries.of(i)) e.file = *file + 1;
-    ++file;
   }
 }
 

@@ -301,8 +301,9 @@ std::vector<std::string> FileChunks::problems_of_files() const {
 }
 
 void FileChunks::check(const chunked::VariableCoding& coding, VarId var, Count id,
-                       const chunked::Entry& entry, chunked::LookedAt& at) const {
-  chunked::check_place(coding, name(var), id, entry, file_size_ - index_.shift,
+                       const chunked::Entry& entry, const chunked::FileBoxes& boxes,
+                       chunked::LookedAt& at) const {
+  chunked::check_place(coding, name(var), id, entry, boxes, file_size_ - index_.shift,
                        beside_ ? &beside_->files : nullptr, at);
 }
 
@@ -328,7 +329,7 @@ chunked::Chunk FileChunks::fetch(const chunked::VariableCoding& coding, VarId va
     const chunked::Entry& entry = table.get(coding.entry(id, part));
     parts.push_back({&entry, {}});
     if (!entry.present()) continue;
-    check(coding, var, id, entry, at);
+    check(coding, var, id, entry, table.boxes, at);
     all += room(entry);
   }
   chunked::check_size(coding, chunk.name, id, all - 8 * coding.parts());
@@ -337,7 +338,7 @@ chunked::Chunk FileChunks::fetch(const chunked::VariableCoding& coding, VarId va
     if (!part.entry->present()) continue;
     const auto bytes = rest.first(static_cast<std::size_t>(part.entry->bytes));
     rest = rest.subspan(static_cast<std::size_t>(room(*part.entry)));
-    check(coding, var, id, *part.entry, at);
+    check(coding, var, id, *part.entry, table.boxes, at);
     read_checked(coding, var, id, *part.entry, at, bytes);
     part.bytes = bytes;
   }
@@ -370,7 +371,7 @@ std::vector<std::byte> FileChunks::part(VarId var, Count id, int number) const {
   std::vector<std::byte> bytes;
   if (entry.present()) {
     chunked::LookedAt at;
-    check(its, var, id, entry, at);
+    check(its, var, id, entry, table(var).boxes, at);
     bytes.resize(static_cast<std::size_t>(entry.bytes));
     read_checked(its, var, id, entry, at, bytes);
   }

@@ -186,7 +186,8 @@ class FileChunks final : public VariableReader {
                        std::vector<chunked::StoredPart>& parts) const;
   /// check_place() for a part of a chunk, and the read of its stored bytes, which follows.
   void check(const chunked::VariableCoding& coding, VarId var, Count id,
-             const chunked::Entry& entry, chunked::LookedAt& at) const;
+             const chunked::Entry& entry, const chunked::FileBoxes& boxes,
+             chunked::LookedAt& at) const;
   void read_checked(const chunked::VariableCoding& coding, VarId var, Count id,
                     const chunked::Entry& entry, const chunked::LookedAt& at,
                     std::span<std::byte> bytes) const;

@@ -113,7 +113,8 @@ std::shared_ptr<File> open_index(const std::string& path, std::uint64_t id, Rank
 }
 
 void check_place(const VariableCoding& coding, const std::string& name, Count id,
-                 const Entry& entry, Offset end, data_files::Opened* files, LookedAt& last) {
+                 const Entry& entry, const FileBoxes& boxes, Offset end, data_files::Opened* files,
+                 LookedAt& last) {
   if (files == nullptr && entry.file != 0)
     throw damaged_chunk(
         name, coding.stored_grid(), id,
@@ -125,6 +126,10 @@ void check_place(const VariableCoding& coding, const std::string& name, Count id
     throw damaged_chunk(name, coding.stored_grid(), id,
                         "its bytes lie within the front of a data file");
   check_entry(coding, name, id, entry, std::numeric_limits<Offset>::max());
+  if (!boxes.contains(coding.entry(id, 0), entry.file))
+    throw damaged_chunk(name, coding.stored_grid(), id,
+                        "its table names data file " + std::to_string(entry.file - 1) +
+                            ", whose box does not contain it");
   try {
     if (last.number != entry.file) {
       last = {};

@@ -40,11 +40,13 @@ struct LookedAt {
 };
 
 /// Local. Checks whether a chunk can be read by its entry, like check_entry. If the file has data
-/// files (`files`), also checks that the chunk's data file is there and contains it; `last` then
+/// files (`files`), also checks that the chunk lies in the box of its data file (`boxes` are the
+/// variable's), and that this file is there and contains its bytes; `last` then
 /// describes that file. Otherwise the chunk lies in the file of the index, within its first `end`
 /// bytes.
 void check_place(const VariableCoding& coding, const std::string& name, Count id,
-                 const Entry& entry, Offset end, data_files::Opened* files, LookedAt& last);
+                 const Entry& entry, const FileBoxes& boxes, Offset end, data_files::Opened* files,
+                 LookedAt& last);
 
 class FilesBeside {
  public:

@@ -1,12 +1,14 @@
 #include "layout/chunked/loaded_index.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/attempt.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "codec/pipeline.h"
 
 namespace forebay::chunked {
 namespace {
@@ -30,6 +32,23 @@ std::vector<std::byte> checked_block(const ReadBytes& read, const BlockRef& ref,
                 who + "the checksum of its " + std::to_string(ref.bytes) + " bytes is wrong",
                 index_advice);
   return bytes;
+}
+
+/// Widens the boxes of the directory by what the journal's changes name.
+void apply_to_boxes(const Journal& journal, Directory& directory) {
+  std::map<VarId, std::pair<Directory::Item*, FileBoxes>> known;
+  for (Directory::Item& item : directory.items)
+    known.emplace(item.var, std::pair(&item, FileBoxes()));
+  for (const Journal::Change& change : journal.changes) {
+    const auto place = known.find(change.var);
+    if (place == known.end() || !change.entry.present() || change.entry.file == 0) continue;
+    auto& [item, boxes] = place->second;
+    if (!boxes.has_grid()) boxes = boxes_of(*item);
+    if (!boxes.has_grid()) damaged("its journal tells of a chunk of a variable without a shape");
+    boxes.add(change.id, change.entry.file);
+  }
+  for (auto& [var, its] : known)
+    if (its.second.has_grid()) its.first->boxes = its.second.boxes();
 }
 
 using TellFault = std::function<void(const IndexFault&)>;
@@ -57,7 +76,9 @@ std::optional<LoadedIndex> read_below(const ReadBytes& read, const Root& root, O
     return std::nullopt;
   if (root.journal.offset != -1 && !attempt({nullptr, 0, ": its journal: "}, [&] {
         index.journal = block(root.journal, "its journal");
-        apply(parse_journal(index.journal), index.directory, end);
+        const Journal journal = parse_journal(index.journal);
+        apply(journal, index.directory, end);
+        apply_to_boxes(journal, index.directory);
       }))
     return std::nullopt;
   if (tell)
@@ -119,6 +140,12 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
   return index;
 }
 
+FileBoxes boxes_of(const Directory::Item& item) {
+  FileBoxes boxes(item.lengths, item.shape, Pipeline::parts_of(item.codec));
+  if (boxes.has_grid()) boxes.boxes() = item.boxes;
+  return boxes;
+}
+
 std::unique_ptr<Page> read_page(const ReadBytes& read, const Root& root, const BlockRef& place,
                                 Offset file_size) {
   const auto bytes = checked_block(read, place, root.shift, file_size - root.shift,
@@ -134,6 +161,7 @@ std::vector<ChunkTable> tables_without_pages(const LoadedIndex& index, const Sch
     ChunkTable& table = tables[static_cast<std::size_t>(item.var)];
     table.shape = item.shape;
     table.reason = item.reason;
+    table.boxes = boxes_of(item);
     const Variable& var = schema.vars[static_cast<std::size_t>(item.var)];
     if (!var.chunking || var.type != item.type || var.shape != item.lengths ||
         var.chunking->codec != item.codec) {

@@ -24,7 +24,7 @@ struct LoadedIndex {
   int slot = 0;
   std::uint32_t last_generation = 0;  ///< highest of the file's roots; the next is higher
   int damaged = -1;                   ///< a slot whose root is damaged; -1: none
-  Directory directory;                ///< after replaying the journal
+  Directory directory;                ///< after replaying the journal, also in boxes
   std::vector<std::byte> pages;       ///< stored bytes of the directory's pages, one after another;
                                       ///< none if they are left
   std::vector<std::byte> journal;     ///< stored bytes
@@ -46,6 +46,10 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
 /// Local. Reads one page, which has a place. Errc::enotnc if it is damaged.
 std::unique_ptr<Page> read_page(const ReadBytes& read, const Root& root, const BlockRef& place,
                                 Offset file_size);
+
+/// Local. The boxes of a variable's data files, by its item. Without a grid if the item has no
+/// shape.
+FileBoxes boxes_of(const Directory::Item& item);
 
 /// Damage below a root: of the directory with its journal, or of a page.
 struct IndexFault {

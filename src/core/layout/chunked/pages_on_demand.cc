@@ -42,8 +42,9 @@ bool PagesOnDemand::is_renewed() {
   take(std::move(now));
   for (const auto& [var, item] : items_) {
     if (static_cast<std::size_t>(var) >= tables_->size()) continue;  // was added since
-    auto& pages = (*tables_)[static_cast<std::size_t>(var)].pages();
-    pages.resize(std::max(pages.size(), item->pages.size()));
+    ChunkTable& table = (*tables_)[static_cast<std::size_t>(var)];
+    table.pages().resize(std::max(table.pages().size(), item->pages.size()));
+    table.boxes = boxes_of(*item);
   }
   return true;
 }

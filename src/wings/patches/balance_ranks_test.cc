@@ -1,18 +1,20 @@
-#include "patches/balance.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
+#include <thread>
 
+#include "comm/thread_ranks.h"
+#include "patches/balance.h"
 #include "patches/plan/balanced_files.h"
 #include "patches/plan/morton.h"
 
 namespace forebay::patches {
 namespace balance_test {
 
-using chunked::SizedChunk;
+using chunked::SizedChunk, chunked::WrittenVariable;
 
 Variable variable(std::vector<Count> shape, bool is_record = false) {
   Variable var;
@@ -26,18 +28,42 @@ Variable variable(std::vector<Count> shape, bool is_record = false) {
 // A few large chunks among many small ones.
 Count size_of_chunk(Count id) { return id % 7 == 3 ? 5000 + 13 * id : 40 + id % 5; }
 
+/// Chunk i belongs to the rank i * 31 % (ranks - 1), and the last of several ranks has none. The
+/// first rank is late. Returns the file of each chunk.
+std::vector<std::uint32_t> shared_out(int ranks, std::span<const WrittenVariable> written,
+                                      std::span<const SizedChunk> chunks, Count files) {
+  std::vector<std::uint32_t> all(chunks.size(), UINT32_MAX);
+  run_as_threads(ranks, [&](const Comm& comm) {
+    if (comm.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::vector<SizedChunk> mine;
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      if (static_cast<Rank>(i * 31) % std::max(ranks - 1, 1) != comm.rank()) continue;
+      mine.push_back(chunks[i]);
+      numbers.push_back(i);
+    }
+    const auto found = share_out(comm, written, mine, files);
+    ASSERT_EQ(found.size(), mine.size());
+    for (std::size_t k = 0; k < found.size(); ++k) all[numbers[k]] = found[k];
+  });
+  return all;
+}
+
 TEST(ShareOut, files_are_runs_of_morton_order_about_equally_large) {
   const Variable var = variable({40, 24, 56});
   const ChunkGrid grid(var, std::array<Count, 3>{8, 8, 8});
   std::vector<SizedChunk> chunks;
   Count largest = 0, total = 0;
   for (Count id = 0; id < grid.chunks(0); ++id) {
-    chunks.push_back({&var, &grid, id, size_of_chunk(id)});
+    chunks.push_back({0, id, size_of_chunk(id)});
     largest = std::max(largest, chunks.back().bytes);
     total += chunks.back().bytes;
   }
-  for (const Count files : {1, 2, 5, 16, 200}) {
-    const auto found = share_out(chunks, files);
+  const WrittenVariable written[] = {{&var, &grid}};
+  for (const auto& [ranks, files] : std::vector<std::pair<int, Count>>{
+           {1, 1}, {1, 200}, {2, 2}, {3, 5}, {4, 16}, {7, 5}, {7, 200}}) {
+    SCOPED_TRACE(testing::Message() << ranks << " ranks, " << files << " files");
+    const auto found = shared_out(ranks, written, chunks, files);
     std::vector<Count> bytes(static_cast<std::size_t>(files));
     for (std::size_t i = 0; i < chunks.size(); ++i) bytes.at(found[i]) += chunks[i].bytes;
     EXPECT_LE(*std::max_element(bytes.begin(), bytes.end()), total / files + 1 + largest);
@@ -57,16 +83,16 @@ TEST(ShareOut, what_lies_at_one_place_stays_together) {
   const ChunkGrid of_records(more, std::array<Count, 5>{1, 1, 8, 8, 8});
   const ChunkGrid in_2d(flat, std::array<Count, 2>{10, 10});
   std::vector<SizedChunk> chunks;
-  for (Count id = 0; id < in_2d.chunks(0); ++id) chunks.push_back({&flat, &in_2d, id, 100});
-  for (Count id = 0; id < grid.chunks(0); ++id)
-    chunks.push_back({&plain, &grid, id, size_of_chunk(id)});
+  const WrittenVariable written[] = {{&flat, &in_2d}, {&plain, &grid}, {&more, &of_records}};
+  for (Count id = 0; id < in_2d.chunks(0); ++id) chunks.push_back({0, id, 100});
+  for (Count id = 0; id < grid.chunks(0); ++id) chunks.push_back({1, id, size_of_chunk(id)});
   for (Count id = 0; id < of_records.chunks(3); ++id)
-    chunks.push_back({&more, &of_records, id, size_of_chunk(id + 1)});
-  const auto found = share_out(chunks, 9);
+    chunks.push_back({2, id, size_of_chunk(id + 1)});
+  const auto found = shared_out(4, written, chunks, 9);
   std::map<std::vector<Count>, std::uint32_t> file_at;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    auto at = chunks[i].grid->coordinates(chunks[i].id);
-    if (chunks[i].var == &more) at.erase(at.begin(), at.begin() + 2);
+    auto at = written[chunks[i].written].grid->coordinates(chunks[i].id);
+    if (chunks[i].written == 2) at.erase(at.begin(), at.begin() + 2);
     EXPECT_EQ(file_at.try_emplace(at, found[i]).first->second, found[i]) << i;
   }
   EXPECT_EQ(file_at.size(), 4u + 32u);
@@ -76,11 +102,13 @@ TEST(ShareOut, what_lies_at_one_place_stays_together) {
 }
 
 TEST(ShareOut, nothing_to_share_and_chunks_without_bytes) {
-  EXPECT_TRUE(share_out({}, 4).empty());
   const Variable var = variable({16});
   const ChunkGrid grid(var, std::array<Count, 1>{8});
-  const std::vector<SizedChunk> chunks = {{&var, &grid, 0, 0}, {&var, &grid, 1, 0}};
-  EXPECT_EQ(share_out(chunks, 4), (std::vector<std::uint32_t>{0, 0}));
+  const WrittenVariable written[] = {{&var, &grid}};
+  EXPECT_TRUE(shared_out(3, written, {}, 4).empty());
+  const std::vector<SizedChunk> chunks = {{0, 0, 0}, {0, 1, 0}};
+  for (const int ranks : {1, 3})
+    EXPECT_EQ(shared_out(ranks, written, chunks, 4), (std::vector<std::uint32_t>{0, 0}));
 }
 
 }  // namespace balance_test
