@@ -340,7 +340,7 @@ TEST_F(ChunkFilesTest, the_files_of_a_region_are_known_without_pages) {
   };
   EXPECT_EQ(code_of("none", {{0, 0}, {1, 1}, {}}), Errc::enotvar);
   EXPECT_EQ(code_of("T", {{0}, {1}, {}}), Errc::einval);
-  EXPECT_EQ(code_of("T", {{records, 0}, {1, 1}, {}}), Errc::einvalcoords);
+  EXPECT_EQ(code_of("T", {{records + 1, 0}, {1, 1}, {}}), Errc::einvalcoords);
   EXPECT_EQ(code_of("T", {{0, 1}, {records, nx}, {}}), Errc::eedge);
 }
 

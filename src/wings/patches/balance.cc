@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "comm/agree.h"
 #include "patches/plan/morton.h"
 #include "patches/planning.h"
 
@@ -73,6 +74,9 @@ std::vector<std::uint32_t> share_out(const Comm& comm, std::span<const WrittenVa
     const auto place = std::lower_bound(
         known.begin(), known.end(), its.position,
         [](const PatchFile& file, Count position) { return file.position < position; });
+    // A rank without memory reports that in the next reduction, which comes after this.
+    if (place == known.end() || place->position != its.position)
+      throw error_of_others(to_int(Errc::enomem), "another rank could not tell files of patches");
     found.push_back(static_cast<std::uint32_t>(place->file));
   }
   return found;

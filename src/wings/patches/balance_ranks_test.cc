@@ -84,7 +84,7 @@ TEST(ShareOut, what_lies_at_one_place_stays_together) {
   const ChunkGrid in_2d(flat, std::array<Count, 2>{10, 10});
   std::vector<SizedChunk> chunks;
   const WrittenVariable written[] = {{&flat, &in_2d}, {&plain, &grid}, {&more, &of_records}};
-  for (Count id = 0; id < in_2d.chunks(0); ++id) chunks.push_back({0, id, 100});
+  for (Count id = 0; id < in_2d.chunks(0); ++id) chunks.push_back({0, id, 8000});
   for (Count id = 0; id < grid.chunks(0); ++id) chunks.push_back({1, id, size_of_chunk(id)});
   for (Count id = 0; id < of_records.chunks(3); ++id)
     chunks.push_back({2, id, size_of_chunk(id + 1)});
@@ -96,8 +96,22 @@ TEST(ShareOut, what_lies_at_one_place_stays_together) {
     EXPECT_EQ(file_at.try_emplace(at, found[i]).first->second, found[i]) << i;
   }
   EXPECT_EQ(file_at.size(), 4u + 32u);
-  // Grids are in sequence: the few small chunks of the first one are in the first file.
-  EXPECT_EQ(found[3], 0u);
+  // By the sizes of all positions: those of the first grid, and then those of the other.
+  const MortonOrder first(std::array<Count, 2>{2, 2}), other(std::array<Count, 3>{2, 4, 4});
+  std::vector<std::size_t> position;
+  std::vector<Count> sizes(4 + 32);
+  for (const SizedChunk& chunk : chunks) {
+    auto at = written[chunk.written].grid->coordinates(chunk.id);
+    if (chunk.written == 2) at.erase(at.begin(), at.begin() + 2);
+    position.push_back(static_cast<std::size_t>(chunk.written == 0 ? first.number_of(at)
+                                                                   : 4 + other.number_of(at)));
+    sizes[position.back()] += chunk.bytes;
+  }
+  const auto total = std::accumulate(sizes.begin(), sizes.end(), Count{0});
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const auto here = sizes.begin() + static_cast<std::ptrdiff_t>(position[i]);
+    EXPECT_EQ(found[i], file_of(std::accumulate(sizes.begin(), here, Count{0}), *here, total, 9));
+  }
   EXPECT_EQ(*std::max_element(found.begin(), found.end()), 8u);
 }
 

@@ -14,17 +14,16 @@
 
 namespace forebay::chunked {
 
-std::optional<ChunkedLayout::BalancedWrite> ChunkedLayout::begin_balanced(
-    const Operation& op) const {
-  if (!files_ || !files_->balanced()) return std::nullopt;
+void ChunkedLayout::begin_balanced(const Operation& op,
+                                   std::optional<BalancedWrite>& balanced) const {
+  if (!files_ || !files_->balanced()) return;
   const auto writers = files_->writers();
   const auto mine = std::find(writers.begin(), writers.end(), comm_.rank());
-  BalancedWrite balanced;
+  BalancedWrite& its = balanced.emplace();
   if (mine != writers.end())
-    balanced.space = store_.copy_of_space(static_cast<std::uint32_t>(mine - writers.begin()) + 1);
-  balanced.told.resize(op.rounds);
-  balanced.found.resize(op.rounds);
-  return balanced;
+    its.space = store_.copy_of_space(static_cast<std::uint32_t>(mine - writers.begin()) + 1);
+  its.told.resize(op.rounds);
+  its.found.resize(op.rounds);
 }
 
 std::optional<Error> ChunkedLayout::begin_windows(const Operation& op, std::uint32_t round,

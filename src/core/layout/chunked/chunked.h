@@ -175,10 +175,30 @@ class ChunkedLayout : public HeapPart, public JointLayout {
       return std::span(list).subspan(first[chunk], first[chunk + 1] - first[chunk]);
     }
   };
-  void prepare_rounds(Operation& op, std::span<const std::uint32_t> first, Entries& entries);
+  /// What the owner of a chunk sends to all ranks for each of its parts. Before these, each rank
+  /// sends one with the code of its error.
+  struct Told {
+    std::int64_t code_or_file = 0;  ///< the file, as in entries, only if files are balanced
+    Count bytes = 0;
+    std::uint64_t hash = 0;
+    std::uint64_t skipped = 0;  ///< with StoredChunk::bound, from this bit on:
+    static constexpr int bound_bit = 32;
+
+    static Told of(const StoredChunk& part, std::uint32_t file);
+  };
+  /// An operation whose chunks go to files by their sizes.
+  struct BalancedWrite {
+    FileSpace space;  ///< of this rank's file, with the places that this operation has found
+    std::vector<std::vector<Told>> told;     ///< this rank's, for each round
+    std::vector<std::vector<Offset>> found;  ///< places of this rank's parts with bytes, likewise
+    std::optional<GatheredWrites> gathered;  ///< of this round
+  };
+  void prepare_rounds(Operation& op, std::span<const std::uint32_t> first, Entries& entries,
+                      std::optional<BalancedWrite>& balanced);
   std::optional<Error> write_rounds(Operation& op,
                                     const std::vector<std::vector<std::uint32_t>>& own,
-                                    const ValueRanges& ranges, Entries& entries);
+                                    const ValueRanges& ranges, Entries& entries,
+                                    std::optional<BalancedWrite>& balanced);
   void prepare_buffers(Operation& op, std::span<const std::uint32_t> own);
   using MissingRules = std::map<VarId, std::shared_ptr<const MissingRule>>;
   ChunkInfo info_of(const Operation& op, std::uint32_t chunk, const ValueRanges& ranges,
@@ -191,17 +211,6 @@ class ChunkedLayout : public HeapPart, public JointLayout {
   std::vector<FileExtents> extents_of(const Operation& op, std::span<const StoredChunk> stored,
                                       std::span<const std::uint32_t> own, const Entries& entries);
   std::span<const std::byte> collect(Operation& op, std::uint32_t chunk, TaskSlot& slot);
-  /// What the owner of a chunk sends to all ranks for each of its parts. Before these, each rank
-  /// sends one with the code of its error.
-  struct Told {
-    std::int64_t code_or_file = 0;  ///< the file, as in entries, only if files are balanced
-    Count bytes = 0;
-    std::uint64_t hash = 0;
-    std::uint64_t skipped = 0;  ///< with StoredChunk::bound, from this bit on:
-    static constexpr int bound_bit = 32;
-
-    static Told of(const StoredChunk& part, std::uint32_t file);
-  };
   std::vector<std::int64_t> bytes_told(const Operation& op, std::uint32_t round,
                                        const Entries& entries) const;
   std::optional<Error> agree_on_places(const Operation& op, std::uint32_t round,
@@ -212,14 +221,8 @@ class ChunkedLayout : public HeapPart, public JointLayout {
                    std::span<const std::int64_t> sizes, Entries& entries);
 
   // balanced_write.cc
-  /// An operation whose chunks go to files by their sizes.
-  struct BalancedWrite {
-    FileSpace space;  ///< of this rank's file, with the places that this operation has found
-    std::vector<std::vector<Told>> told;     ///< this rank's, for each round
-    std::vector<std::vector<Offset>> found;  ///< places of this rank's parts with bytes, likewise
-    std::optional<GatheredWrites> gathered;  ///< of this round
-  };
-  std::optional<BalancedWrite> begin_balanced(const Operation& op) const;
+  /// Local. Nothing if files are not balanced.
+  void begin_balanced(const Operation& op, std::optional<BalancedWrite>& balanced) const;
   std::optional<Error> begin_windows(const Operation& op, std::uint32_t round,
                                      std::span<const std::uint32_t> own,
                                      std::span<const StoredChunk> stored,

@@ -118,10 +118,11 @@ void ChunkedLayout::write_and_publish(Operation& op, ValueRanges ranges) {
   Entries entries;
   std::optional<ChunkStore::WayBack> way_back;
   if (!joined_.empty()) way_back.emplace(stores);
-  prepare_rounds(op, own[0], entries);
+  std::optional<BalancedWrite> balanced;
+  prepare_rounds(op, own[0], entries, balanced);
   const auto change = [&] {
     ChunkStore::change(comm_, stores, [&] {
-      auto failed = write_rounds(op, own, ranges, entries);
+      auto failed = write_rounds(op, own, ranges, entries, balanced);
       StepTimer timer(report_, Step::header);
       return failed || later ? failed : ChunkStore::publish_changes(comm_, stores);
     });
@@ -200,7 +201,7 @@ void ChunkedLayout::note_owners(const Operation& op, const CostOf& cost) {
 }
 
 void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t> first,
-                                   Entries& entries) {
+                                   Entries& entries, std::optional<BalancedWrite>& balanced) {
   StepTimer timer(report_, Step::exchange);
   team().make_room(op, 1);
   const auto error = attempt_to([&] {
@@ -214,6 +215,7 @@ void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t>
     entries.list.resize(all);
     prepare_buffers(op, first);
     if (op.deferred) op.deferred->make_room(op);
+    begin_balanced(op, balanced);
   });
   // After this, all buffers of the first round are ready, and ranks wait for each other without a
   // collective step.
@@ -223,15 +225,15 @@ void ChunkedLayout::prepare_rounds(Operation& op, std::span<const std::uint32_t>
 // Ranks send errors with the results of their chunks, so that all stop after the same round.
 std::optional<Error> ChunkedLayout::write_rounds(Operation& op,
                                                  const std::vector<std::vector<std::uint32_t>>& own,
-                                                 const ValueRanges& ranges, Entries& entries) {
+                                                 const ValueRanges& ranges, Entries& entries,
+                                                 std::optional<BalancedWrite>& balanced) {
   const auto grid = [&](VarId v) -> const ChunkGrid& { return coding(v).grid; };
   for (const PlannedChunk& c : op.chunks) {
     VarId var = c.var;
     if (c.owner != comm_.rank()) file_of(var).cache_.drop(var, c.id);
   }
   std::optional<Error> mine, theirs;
-  std::optional<Error> lost;           // set if this rank lacks places that other ranks know
-  auto balanced = begin_balanced(op);  // outlives the background write
+  std::optional<Error> lost;  // set if this rank lacks places that other ranks know
   WriteBehind behind(report_);
   const bool later = writes_later();  // one background thread is enough
   const auto note = [&](std::optional<Error> error) {
