@@ -192,14 +192,16 @@ Pipeline Pipeline::lossless() const {
 
 int Pipeline::parts() const { return levels_ ? levels_->levels() + 1 : 1; }
 
-int Pipeline::parts_of(std::string_view text) {
+std::optional<int> Pipeline::known_parts_of(std::string_view text) {
   try {
     const auto stage = make_stage(trimmed(text.substr(0, text.find(','))));
     return stage->kind() == StageKind::levels ? stage->over({})->levels() + 1 : 1;
   } catch (const Error&) {
-    return 1;
+    return std::nullopt;
   }
 }
+
+int Pipeline::parts_of(std::string_view text) { return known_parts_of(text).value_or(1); }
 
 std::string Pipeline::without_levels(std::string_view text) {
   if (parts_of(text) == 1) return std::string(text);

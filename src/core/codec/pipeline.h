@@ -140,7 +140,9 @@ class Pipeline {
   /// The number of parts that a chunk is stored in, coarse to fine. It is 1, except for a pipeline
   /// that begins with a hierarchy: one part for each level and one more (LevelCoder).
   int parts() const;
-  /// The same for a pipeline's text, even if this build lacks one of its codecs.
+  /// The same for a pipeline's text. Nothing if this build lacks its first codec, or, for
+  /// parts_of(), 1.
+  static std::optional<int> known_parts_of(std::string_view text);
   static int parts_of(std::string_view text);
   /// The text without its first stage, if that is a hierarchy.
   static std::string without_levels(std::string_view text);

@@ -185,16 +185,19 @@ std::vector<NeededFile> files_of_region(const std::string& path, const std::stri
   const auto var = stored.find_var(variable);
   if (!var) throw Error(Errc::enotvar, file + " has no variable " + variable);
   std::vector<NeededFile> files{{file, std::nullopt}};
-  if (!chunked::has_anchors(stored)) {
-    each_layout_in(stored, [&](const LayoutEntry& layout) {
-      throw Error(Errc::enotsupport, file + ": it has variables of the layout " + layout.name +
-                                         ", which keeps no boxes of data files");
-    });
-    return files;
-  }
   Offset root = 0;
-  const Schema schema = chunked::from_stored(stored, root);
-  const bool has_chunks = schema.vars[static_cast<std::size_t>(*var)].chunking.has_value();
+  const bool has_chunks =
+      chunked::has_anchors(stored) &&
+      chunked::from_stored(stored, root).vars[static_cast<std::size_t>(*var)].chunking.has_value();
+  if (!has_chunks) {
+    Schema one = stored;
+    one.vars.assign(1, stored.vars[static_cast<std::size_t>(*var)]);
+    each_layout_in(stored, [&](const LayoutEntry& layout) {
+      if (layout.in_classic.is_in(one))
+        throw Error(Errc::enotsupport, file + ": " + variable + " has the layout " + layout.name +
+                                           ", which keeps no boxes of data files");
+    });
+  }
   if (!has_chunks || !chunked::files_of(stored)) return files;
   files.push_back({chunked::index_path(file), std::nullopt});
   naming(file, [&] {

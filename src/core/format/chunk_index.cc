@@ -240,6 +240,7 @@ Directory::Item parse_item(IndexFieldReader& in, Offset file_end, Count& all_pag
   item.lengths = in.list();
   item.codec = in.text();
   item.shape = in.list();
+  if (item.shape.size() > 1024) damaged_index("a variable of more than 1024 dimensions");
   item.reason = in.text();
   const auto pages = in.fixed<Count>();
   if (pages < 0 || pages > static_cast<Count>(in.left() / ref_bytes))

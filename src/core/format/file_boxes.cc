@@ -17,8 +17,9 @@ void ChunkBox::widen(std::span<const Count> at) {
   }
 }
 
-FileBoxes::FileBoxes(std::span<const Count> lengths, std::span<const Count> shape, int parts)
-    : parts_(std::max(parts, 1)) {
+FileBoxes::FileBoxes(std::span<const Count> lengths, std::span<const Count> shape,
+                     std::optional<int> parts)
+    : parts_(parts ? std::max(*parts, 1) : 0) {
   if (lengths.size() != shape.size()) return;
   for (std::size_t d = 0; d < lengths.size(); ++d) {
     if (shape[d] <= 0 || lengths[d] < 0) {
@@ -32,7 +33,7 @@ FileBoxes::FileBoxes(std::span<const Count> lengths, std::span<const Count> shap
 // Chunks are numbered in row-major order, and the first dimension may have no end.
 std::vector<Count> FileBoxes::coordinates(Count entry) const {
   std::vector<Count> at(grid_.size());
-  Count left = entry / parts_;
+  Count left = entry / std::max<Count>(parts_, 1);
   for (std::size_t d = grid_.size(); d-- > 1;) {
     const Count n = std::max<Count>(grid_[d], 1);
     at[d] = left % n;
@@ -44,15 +45,32 @@ std::vector<Count> FileBoxes::coordinates(Count entry) const {
 
 void FileBoxes::add(Count entry, std::uint32_t file) {
   if (!has_grid()) return;
-  auto at = coordinates(entry);
-  const auto place = boxes_.find(file);
-  if (place != boxes_.end()) return place->second.widen(at);
-  boxes_.emplace(file, ChunkBox{at, at});
+  const auto at = coordinates(entry);
+  ChunkBox box{at, at};
+  for (std::size_t d = 0; d < grid_.size() && !knows_entries(); ++d) {
+    box.first[d] = 0;
+    if (grid_[d] > 0) box.last[d] = grid_[d] - 1;  // of records: no fewer than are there
+  }
+  if (!is_possible(box)) return;
+  const auto [place, is_new] = boxes_.emplace(file, box);
+  if (is_new) return;
+  place->second.widen(box.first);
+  place->second.widen(box.last);
+}
+
+void FileBoxes::widen(const FileBoxes& other) {
+  for (const auto& [file, box] : other.boxes_) {
+    const auto [place, is_new] = boxes_.emplace(file, box);
+    if (is_new) continue;
+    place->second.widen(box.first);
+    place->second.widen(box.last);
+  }
 }
 
 bool FileBoxes::contains(Count entry, std::uint32_t file) const {
   const auto place = boxes_.find(file);
   if (place == boxes_.end() || !has_grid()) return false;
+  if (!knows_entries()) return true;
   const auto at = coordinates(entry);
   return place->second.meets({at, at});
 }

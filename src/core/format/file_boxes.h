@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,12 +31,17 @@ class FileBoxes {
  public:
   FileBoxes() = default;
   /// `lengths` of the variable's dimensions (0: records), `shape` of its chunks, and the number of
-  /// parts of a chunk. Without a shape there are no boxes.
-  FileBoxes(std::span<const Count> lengths, std::span<const Count> shape, int parts);
+  /// parts of a chunk, if this build knows its codec. Without a shape there are no boxes.
+  FileBoxes(std::span<const Count> lengths, std::span<const Count> shape, std::optional<int> parts);
 
   bool has_grid() const { return !grid_.empty(); }
-  /// An entry of the variable's pages names this data file. Does nothing without a grid.
+  /// Returns whether it is known which chunk an entry belongs to.
+  bool knows_entries() const { return parts_ > 0; }
+  /// An entry of the variable's pages names this data file. If its chunk is not known, the box gets
+  /// as large as it can be. Does nothing without a grid, or for a chunk that is not in it.
   void add(Count entry, std::uint32_t file);
+  /// Takes the boxes of `other` in, which has the same grid.
+  void widen(const FileBoxes& other);
   /// Returns whether the box of a file contains the chunk of an entry.
   bool contains(Count entry, std::uint32_t file) const;
   /// Returns whether a box is one that the grid can have.
@@ -51,7 +57,7 @@ class FileBoxes {
   std::vector<Count> coordinates(Count entry) const;
 
   std::vector<Count> grid_;  // chunks along each dimension; 0: without end
-  Count parts_ = 1;
+  Count parts_ = 1;          // 0: not known
   std::map<std::uint32_t, ChunkBox> boxes_;
 };
 

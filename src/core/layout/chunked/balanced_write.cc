@@ -106,6 +106,7 @@ void ChunkedLayout::tell_places(const Operation& op,
         if (e.present() && e.offset != *found++)
           throw Error(Errc::einternal, "the writer of a data file found another place in it");
   }
+  comm_.meet();  // all learn of one rank's error before any changes or publishes the index
 }
 
 }  // namespace forebay::chunked

@@ -245,8 +245,8 @@ void ChunkStore::free_all_but(std::vector<FileSpace::Range> used) {
 // Chunks that were written anew may have left a file.
 void ChunkStore::narrow_boxes() {
   for (ChunkTable& table : tables_) {
+    if (!table.boxes.has_grid() || !table.boxes.knows_entries()) continue;
     table.boxes.clear();
-    if (!table.boxes.has_grid()) continue;
     table.for_each([&](Count id, const Entry& e) {
       if (e.file != 0) table.boxes.add(id, e.file);
     });
@@ -441,7 +441,11 @@ ChunkStore::Block ChunkStore::lay_out_index(Root& root, bool with_journal) {
   for (std::size_t v = 0; v < tables_.size(); ++v) {
     if (tables_[v].shape.empty() && tables_[v].pages().empty()) continue;
     directory.items.push_back(item_of(static_cast<VarId>(v)));
-    directory.items.back().boxes = tables_[v].boxes.boxes();
+    // If the header and the index disagree about lengths, boxes may be none that a reader takes.
+    Directory::Item& item = directory.items.back();
+    const FileBoxes grid(item.lengths, item.shape, 1);
+    for (const auto& [file, box] : tables_[v].boxes.boxes())
+      if (grid.is_possible(box)) item.boxes.emplace(file, box);
     listed_[v] = true;
   }
   // The size of the directory is known before its contents.

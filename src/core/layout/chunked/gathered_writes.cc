@@ -46,6 +46,7 @@ void GatheredWrites::tell_writers(std::span<const OwnPart> parts) {
   std::sort(sent_.begin(), sent_.end(), [](const Sent& a, const Sent& b) {
     return std::tie(a.file, a.order) < std::tie(b.file, b.order);
   });
+  for (std::size_t i = 0; i < sent_.size(); ++i) first_of_.try_emplace(writers_[sent_[i].file], i);
   const auto messages = messages_of(
       std::span<const Sent>(sent_), [&](const Sent& part) { return writers_[part.file]; },
       [](const Sent& part) {
@@ -63,8 +64,9 @@ void GatheredWrites::tell_writers(std::span<const OwnPart> parts) {
 
 // The first of this rank's parts that a rank writes, while parts are in the order of files.
 std::vector<GatheredWrites::Sent>::iterator GatheredWrites::first_for(Rank writer) {
-  return std::find_if(sent_.begin(), sent_.end(),
-                      [&](const Sent& part) { return writers_[part.file] == writer; });
+  const auto first = first_of_.find(writer);
+  return first == first_of_.end() ? sent_.end()
+                                  : sent_.begin() + static_cast<std::ptrdiff_t>(first->second);
 }
 
 void GatheredWrites::lay_out(const FindPlace& find_place, Count most_bytes) {

@@ -11,6 +11,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -81,6 +82,7 @@ class GatheredWrites {
 
   const Comm& comm_;
   std::span<const Rank> writers_;
+  std::map<Rank, std::size_t> first_of_;  // of sent_, for each writer
   std::vector<Sent> sent_;          // by file and order; once places are known, by window and file
   std::vector<Received> received_;  // parts of the file that this rank writes, by offset
   std::vector<Offset> places_;

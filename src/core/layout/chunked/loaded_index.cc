@@ -34,8 +34,11 @@ std::vector<std::byte> checked_block(const ReadBytes& read, const BlockRef& ref,
   return bytes;
 }
 
-/// Widens the boxes of the directory by what the journal's changes name.
-void apply_to_boxes(const Journal& journal, Directory& directory) {
+/// Widens the boxes of the directory by what the journal's changes name. Their memory is bounded by
+/// the size of the file.
+void apply_to_boxes(const Journal& journal, Directory& directory, Offset file_size) {
+  const Count most = 64 * std::min<Count>(file_size, Count{1} << 40) + (1 << 20);
+  Count all = 0;
   std::map<VarId, std::pair<Directory::Item*, FileBoxes>> known;
   for (Directory::Item& item : directory.items)
     known.emplace(item.var, std::pair(&item, FileBoxes()));
@@ -45,6 +48,8 @@ void apply_to_boxes(const Journal& journal, Directory& directory) {
     auto& [item, boxes] = place->second;
     if (!boxes.has_grid()) boxes = boxes_of(*item);
     if (!boxes.has_grid()) damaged("its journal tells of a chunk of a variable without a shape");
+    if (!boxes.boxes().contains(change.entry.file) && (all += 16 * std::ssize(item->shape)) > most)
+      damaged("its journal tells of too many data files");
     boxes.add(change.id, change.entry.file);
   }
   for (auto& [var, its] : known)
@@ -78,7 +83,7 @@ std::optional<LoadedIndex> read_below(const ReadBytes& read, const Root& root, O
         index.journal = block(root.journal, "its journal");
         const Journal journal = parse_journal(index.journal);
         apply(journal, index.directory, end);
-        apply_to_boxes(journal, index.directory);
+        apply_to_boxes(journal, index.directory, file_size);
       }))
     return std::nullopt;
   if (tell)
@@ -141,7 +146,7 @@ LoadedIndex read_index(const ReadBytes& read, Offset root, Offset file_size, Ope
 }
 
 FileBoxes boxes_of(const Directory::Item& item) {
-  FileBoxes boxes(item.lengths, item.shape, Pipeline::parts_of(item.codec));
+  FileBoxes boxes(item.lengths, item.shape, Pipeline::known_parts_of(item.codec));
   if (boxes.has_grid()) boxes.boxes() = item.boxes;
   return boxes;
 }

@@ -44,7 +44,10 @@ bool PagesOnDemand::is_renewed() {
     if (static_cast<std::size_t>(var) >= tables_->size()) continue;  // was added since
     ChunkTable& table = (*tables_)[static_cast<std::size_t>(var)];
     table.pages().resize(std::max(table.pages().size(), item->pages.size()));
-    table.boxes = boxes_of(*item);
+    // Pages that are held, and entries that a read has taken, may be of the state before.
+    FileBoxes now = boxes_of(*item);
+    now.widen(table.boxes);
+    table.boxes = std::move(now);
   }
   return true;
 }

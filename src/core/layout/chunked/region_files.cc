@@ -26,7 +26,10 @@ Subarray elements_of(const ChunkBox& box, std::span<const Count> shape,
                      std::span<const Count> lengths) {
   Subarray elements;
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    const Count first = box.first[d] * shape[d], end = (box.last[d] + 1) * shape[d];
+    // Along records a box may claim any length.
+    Count first = 0, end = 0;
+    if (!multiply_fits(box.first[d], shape[d], first)) first = INT64_MAX;
+    if (box.last[d] == INT64_MAX || !multiply_fits(box.last[d] + 1, shape[d], end)) end = INT64_MAX;
     elements.start.push_back(first);
     elements.count.push_back((lengths[d] == 0 ? end : std::min(end, lengths[d])) - first);
   }
