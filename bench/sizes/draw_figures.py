@@ -1,11 +1,14 @@
-"""Draws H's figures 10 and 11 anew, of what forebay-bench-sizes measures here: docs/patches.md, "Sizes of larger runs".
+"""Draws H's figures 10 and 11 anew, of what forebay-bench-sizes finds here: docs/internals/patches.md, "Sizes of larger
+runs".
 
-    python3 bench/sizes/draw_figures.py --build build/release --out DIR [--ranks 8,16,32]
+    ./dev bench patch-figures                     runs all, and draws docs/patch-loads.svg and docs/patch-scaling.svg
+    ./dev bench patch-figures --runs 8,16         the same with other numbers of ranks
+    ./dev bench patch-figures --drawn bench/sizes/figures.json    draws what was found before, without any run
 
-DIR/fig10.svg: how bytes are spread over the ranks of the runs whose sizes were captured (8³), and over those that they
-are extrapolated to (16³): the shape is to be the same. DIR/fig11.svg: weak scaling of the five pipelines on the slow
-store of benchmarks, and the largest writer over the mean in plans of more ranks. The figures' numbers are kept in
-DIR/figures.json, of which --drawn DIR/figures.json draws them again without any run.
+patch-loads.svg (H's figure 10): how bytes are spread over the ranks of the runs whose sizes were captured (8³), and
+over those that they are extrapolated to (16³): the shape is to be the same. patch-scaling.svg (H's figure 11): weak
+scaling of the five pipelines on the slow store of benchmarks, and the largest writer over the mean in plans of up to a
+million ranks. The figures' numbers are kept in --numbers.
 """
 
 import argparse
@@ -67,12 +70,20 @@ def measure(options):
         plans = [run(options, [sizes_of(field), "--plan-only", grid]) for grid in PLANNED]
         found["plans"][field] = [record for plan in plans for record in plan]
     with tempfile.TemporaryDirectory(dir=options.dir) as folder:
-        for ranks in options.ranks:
+        for ranks in options.runs:
             arguments = [sizes_of("flame"), "--dir", folder, "--patches", options.patches]
             arguments += ["--scale", str(options.scale), "--rounds", str(options.rounds)]
             with store.around(folder) as (environment, _):
                 found["runs"][str(ranks)] = run(options, arguments, ranks, environment)
     return found
+
+
+def save(figure, path):
+    """The same numbers give the same file."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "forebay"}):
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
 
 
 def draw_loads(found, path):
@@ -88,9 +99,9 @@ def draw_loads(found, path):
                 values / values.mean(),
                 label=f"{int(ranks):,} ranks" + (" (captured)" if int(ranks) == CAPTURED**3 else " (extrapolated)"),
             )
-        axes.set(title=field, xlabel="ranks, by their bytes (%)", ylabel="bytes over the mean")
+        axes.set(title=field, xlabel="ranks, by their bytes (%)", ylabel="bytes of a rank over the mean")
         axes.legend(frameon=False)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def by_pipeline(records):
@@ -107,9 +118,12 @@ def draw_scaling(found, path):
     first, *others = figure.subplots(1, 1 + len(FIELDS))
     runs = [record for its in found["runs"].values() for record in its]
     for name, its in by_pipeline(runs).items():
-        first.plot([r["ranks"] for r in its], [statistics.median(r["seconds"]) for r in its], "o-", label=name)
-    first.set(title="flame, written to the slow store", xlabel="ranks", ylabel="seconds, medians", yscale="log")
+        rates = [r["bytes"] / statistics.median(r["seconds"]) / (1 << 20) for r in its]
+        first.plot([r["ranks"] for r in its], rates, "o-", label=name)
+    first.set(title="flame, written to the slow store", xlabel="ranks", ylabel="MiB/s, of median times", ylim=(0, None))
     first.set_xscale("log", base=2)
+    ranks = sorted(int(n) for n in found["runs"])
+    first.set_xticks(ranks, [str(n) for n in ranks])
     for axes, field in zip(others, FIELDS, strict=True):
         for name, its in by_pipeline(found["plans"][field]).items():
             if name != "collective":  # one file
@@ -117,15 +131,18 @@ def draw_scaling(found, path):
         axes.set(title=f"{field}, planned", xlabel="ranks", ylabel="largest writer over the mean", xscale="log")
     for axes in (first, *others):
         axes.legend(frameon=False)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--out", default=".")
+    parser.add_argument("--out", default=os.path.join(HERE, "../../docs"), help="folder of the pictures")
+    parser.add_argument("--numbers", default=os.path.join(HERE, "figures.json"), help="where the numbers are kept")
     parser.add_argument("--dir", default="/dev/shm", help="where files are written (default: %(default)s)")
-    parser.add_argument("--ranks", type=lambda text: [int(n) for n in text.split(",")], default=[8, 16, 32])
+    parser.add_argument(
+        "--runs", metavar="RANKS,...", type=lambda text: [int(n) for n in text.split(",")], default=[8, 16, 32]
+    )
     parser.add_argument("--patches", default="2x2x2", help="of a rank (default: %(default)s)")
     parser.add_argument("--scale", type=float, default=8, help="of the sizes")
     parser.add_argument("--rounds", type=int, default=3)
@@ -138,10 +155,11 @@ def main():
             found = json.load(file)
     else:
         found = measure(options)
-        with open(os.path.join(options.out, "figures.json"), "w", encoding="utf-8") as file:
+        with open(options.numbers, "w", encoding="utf-8") as file:
             json.dump(found, file)
-    draw_loads(found, os.path.join(options.out, "fig10.svg"))
-    draw_scaling(found, os.path.join(options.out, "fig11.svg"))
+            file.write("\n")
+    draw_loads(found, os.path.join(options.out, "patch-loads.svg"))
+    draw_scaling(found, os.path.join(options.out, "patch-scaling.svg"))
 
 
 if __name__ == "__main__":

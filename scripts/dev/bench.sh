@@ -150,6 +150,14 @@ cmd_bench() {
     bench_sizes "$@"
     return
   fi
+  if [[ ${1:-} == patch-figures ]]; then
+    ensure_packages build test plot
+    configure release
+    build release forebay-bench-sizes forebay_slow_store
+    shift
+    "$python" "$root/bench/sizes/draw_figures.py" --build "$root/build/release" "$@"
+    return
+  fi
   if [[ ${1:-} == patches || ${1:-} == patches-python ]]; then
     local name=bench_${1//-/_}
     ensure_packages build test python

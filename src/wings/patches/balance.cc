@@ -67,7 +67,18 @@ std::vector<std::uint32_t> share_out(const Comm& comm, std::span<const WrittenVa
   std::vector<PatchSize> sizes;
   sizes.reserve(mine.size());
   for (const SizedChunk& chunk : mine) sizes.push_back({positions.of(chunk), chunk.bytes});
-  const auto known = balance_files(comm, sizes, positions.count(), files);
+  // Positions that nobody writes have no home. So a write to a part of the domain is shared by all
+  // ranks, too.
+  std::int64_t around[] = {INT64_MIN + 1, INT64_MIN + 1};  // the least one, negative; the greatest
+  for (const PatchSize& its : sizes) {
+    around[0] = std::max(around[0], -its.position);
+    around[1] = std::max(around[1], its.position);
+  }
+  comm.all_reduce(around, Reduce::max);
+  if (around[1] < 0) return {};
+  const Count first = -around[0];
+  for (PatchSize& its : sizes) its.position -= first;
+  const auto known = balance_files(comm, sizes, around[1] - first + 1, files);
   std::vector<std::uint32_t> found;
   found.reserve(mine.size());
   for (const PatchSize& its : sizes) {
