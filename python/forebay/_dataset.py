@@ -424,6 +424,7 @@ class Dataset(Mapping):
     """
 
     _own = GLOBAL  # the owner of its attributes
+    _recover: str | None = None  # as open() was told
 
     def __init__(self, path: str, handle: Any, threads: int | None, check_changes: bool = True):
         self._handle, self._closed = handle, False
@@ -556,9 +557,9 @@ class Dataset(Mapping):
         self.close()
 
     def __reduce__(self) -> tuple:
-        from ._open import open
+        from ._open import open_again
 
-        return open, (self._place, "r", self.threads, self._check_changes)
+        return open_again, (self._place, self.threads, self._check_changes, self._recover)
 
     def __repr__(self) -> str:
         return _repr.dataset(self)

@@ -10,7 +10,7 @@ from typing import Any
 from . import _forebay
 from ._dataset import Dataset, absolute
 from ._errors import StagedWritesWarning, UnsupportedError
-from ._wings import has
+from ._wings import has, need
 
 
 def open(
@@ -21,6 +21,7 @@ def open(
     *,
     method: str | Mapping[str, Any] | None = None,
     comm: Any = None,
+    recover: str | None = None,
 ) -> Dataset:
     """Opens a file for reading ("r"), or an existing one for writing too ("a").
 
@@ -36,7 +37,10 @@ def open(
     `method` and `comm` are for writing: see create().
 
     If a job that staged its writes ended before they reached the file, StagedWritesWarning tells how to bring them in;
-    what is read is the file as it is.
+    what is read is the file as it is. With recover="overlay" (or FOREBAY_HINTS="recover=overlay"), what the logs of a
+    job hold is laid over what the file holds, also while the job runs; "overlay-partial" goes on without logs that
+    cannot be seen from here. What is read is as new as the moment of opening at least (docs/burst.md), and
+    ChangedFileError is not raised.
 
     Raises FileNotFoundError, PermissionError or another OSError of the system, and FormatError (an OSError and a
     ValueError) for a file that is not one of ours, cut short or damaged.
@@ -45,15 +49,42 @@ def open(
     if mode == "r":
         if method is not None or comm is not None:
             raise ValueError("method and comm are for writing: open with mode='a', or use forebay.create()")
+        if recover not in (None, "ignore", *_OVERLAYS):
+            raise ValueError(f"recover={recover!r} is not known: 'ignore', {', '.join(map(repr, _OVERLAYS))}")
+        overlay = _overlay_of(absolute(name), recover)
+        if overlay:
+            file = Dataset(name, getattr(_forebay, _OVERLAYS[overlay])(os.fsencode(absolute(name))), threads, False)
+            file._recover = recover
+            return file
         staged = _forebay.staged_writes(os.fsencode(name))
         if staged is not None:
             warnings.warn(staged, StagedWritesWarning, stacklevel=2)
         return Dataset(name, reader_for(absolute(name)), threads, check_changes)
+    if recover is not None:
+        raise ValueError("recover is for reading; for writing it is a key of method")
     if mode == "a":
         from ._writing import append
 
         return append(name, method, comm)
     raise ValueError(f"mode {mode!r} is not known: 'r' reads, 'a' also writes; forebay.create() makes new files")
+
+
+_OVERLAYS = {"overlay": "OverlayReader", "overlay-partial": "PartialOverlayReader"}
+
+
+def _overlay_of(path: str, recover: str | None) -> str:
+    """What of _OVERLAYS is in force for a file for which a job has staged writes; else ""."""
+    if not has("burst"):
+        if recover in _OVERLAYS:
+            need("burst", f"recover={recover}")
+        return ""
+    name = os.fsencode(path)
+    return "" if is_bp(name) else _forebay.overlay_of(name, recover or "")
+
+
+def open_again(path: str, threads: int, check_changes: bool, recover: str | None) -> Dataset:
+    """As a pickle has it."""
+    return open(path, "r", threads, check_changes, recover=recover)
 
 
 def reader_for(path: str) -> Any:

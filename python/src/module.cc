@@ -31,6 +31,10 @@ NB_MODULE(_forebay, module) {
 #if FOREBAY_PYTHON_BUNDLES
   wings.append("bundles");
 #endif
+#if FOREBAY_PYTHON_BURST
+  wings.append("burst");
+  python::bind_staged(module);
+#endif
 #if FOREBAY_PYTHON_CHECKPOINTS
   wings.append("checkpoints");
   python::bind_checkpoints(module);

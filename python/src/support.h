@@ -100,5 +100,6 @@ void bind_reader(nb::module_& module);
 void bind_writer(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
 void bind_groups(nb::module_& module);
+void bind_staged(nb::module_& module);
 
 }  // namespace forebay::python

@@ -1,6 +1,7 @@
 """Bad files and bad requests: exceptions of the usual kinds, with a sentence that helps."""
 
 import os
+import pickle
 import struct
 import subprocess
 import sys
@@ -183,6 +184,57 @@ def test_writes_that_a_dead_job_staged_are_told(tmp_path):
     with warnings.catch_warnings(), forebay.open(path) as file:
         warnings.simplefilter("error")
         assert file["v"][:].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.skipif("burst" not in forebay._forebay.wings, reason="no wing burst")
+def test_writes_that_a_dead_job_staged_are_laid_over(tmp_path, monkeypatch, recwarn):
+    path = tmp_path / "staged.nc"
+    assert subprocess.run([sys.executable, "-c", STAGING_JOB, path, tmp_path], timeout=60).returncode == 9
+    with forebay.open(path, recover="overlay") as file:
+        assert file["v"][:].tolist() == [1, 2, 3, 4]
+        assert file["v"][::-2].tolist() == [4, 2]
+        assert file["v"].dtype == np.int32 and file.format == "CDF-5"
+        assert pickle.loads(pickle.dumps(file))["v"][1] == 2
+    with forebay.open(path, recover="overlay-partial") as file:
+        assert file["v"][0] == 1
+    monkeypatch.setenv("FOREBAY_HINTS", "recover=overlay")
+    with forebay.open(path) as file:
+        assert file["v"][:].tolist() == [1, 2, 3, 4]
+    assert not [w for w in recwarn.list if issubclass(w.category, forebay.StagedWritesWarning)]
+    shown = subprocess.run([Path(sys.executable).with_name("forebay"), "dump", path], check=True, capture_output=True)
+    assert b"v = 1, 2, 3, 4" in shown.stdout
+    monkeypatch.delenv("FOREBAY_HINTS")
+    for log in tmp_path.glob("*.records"):
+        log.unlink()
+    with pytest.raises(OSError, match="overlay-partial|recover"):
+        forebay.open(path, recover="overlay")
+    with pytest.raises(ValueError, match="recover"):
+        forebay.open(path, recover="everything")
+
+
+@pytest.mark.skipif("burst" not in forebay._forebay.wings, reason="no wing burst")
+@pytest.mark.parametrize("more", [{}, {"layout": "chunked", "codec": "shuffle,zstd:1"}])
+def test_writes_of_a_running_job_are_read(tmp_path, more):
+    path = tmp_path / "staged.nc"
+    with forebay.create(path, {"stage": "burst", "nc_burst_buf_dirname": str(tmp_path), **more}) as out:
+        out.create_dimension("t", None)
+        out.create_dimension("x", 40)
+        v = out.create_variable("v", "f8", ("t", "x"))
+        first = None
+        for step in range(7):
+            v[step] = np.arange(40) + step
+            v[0, 3] = -step
+            with forebay.open(path, recover="overlay") as file:
+                assert file["v"].shape == (step + 1, 40)
+                assert file["v"][step, 5:].tolist() == list(range(5 + step, 40 + step))
+                assert file["v"][0, 3] == -step
+            first = first or forebay.open(path, recover="overlay")
+            assert first["v"][0, 7] == 7  # whatever becomes of its snapshot
+            if step % 3 == 2:
+                out.sync()
+        first.close()
+    with forebay.open(path, recover="overlay") as file:
+        assert file["v"][0, 3] == -6
 
 
 def test_writes_that_are_being_staged_are_no_cause_for_alarm(tmp_path, recwarn):

@@ -154,7 +154,7 @@ void Dataset::begin_old(std::unique_ptr<Dataset>& ds, const Comm& comm, const Na
   ds->found_vars_ = ds->schema_.vars.size();
   ds->coarse_ = view_of(ds->schema_, ds->method_, writable);
   ds->record_stride_ = record_size(ds->schema());
-  ds->start_staging();
+  writable ? ds->start_staging() : Staging::start_overlay(*ds, logs);
 }
 
 void Dataset::agree(const std::optional<Error>& mine) const { agree_on_error(comm_, mine); }
@@ -257,7 +257,7 @@ void Dataset::sync() {
   require_data();
   before_operation();
   if (!writable_) {
-    container_->look_again();
+    staging_ ? stage_->flush_to_sync() : container_->look_again();
     if (coarse_) coarse_->set_records(schema_.numrecs);
     return comm_.barrier();
   }

@@ -12,8 +12,9 @@ bool has_format(std::string_view name) {
 }
 
 const FormatEntry* format_of(const std::string& path) {
-  for (const FormatEntry* format : built_in_formats())
-    if (format->recognise(path)) return format;
+  for (const bool first : {true, false})
+    for (const FormatEntry* format : built_in_formats())
+      if (format->goes_first == first && format->recognise(path)) return format;
   return nullptr;
 }
 

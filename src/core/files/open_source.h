@@ -20,6 +20,7 @@ struct FormatEntry {
   /// Opens a file, as open_source() does.
   std::unique_ptr<Source> (*open)(const std::string& path, const std::string& group,
                                   Strings strings);
+  bool goes_first = false;  ///< it is a view of files that another format may recognise, too
 };
 
 /// Returns all formats that wings bring, in no order.

@@ -95,7 +95,7 @@ enum class Subfiling { none, node, ranks };
 enum class Split { none, step };
 enum class Compact { never, close };
 enum class FlushOrder { two_level, replay, flatten };
-enum class Recover { refuse, automatic, ignore };
+enum class Recover { refuse, automatic, ignore, overlay, overlay_partial };
 
 struct Method {
   std::string container = "classic";

@@ -33,12 +33,15 @@ class DirectStage : public Stage {
   Layout* layout_;
 };
 
-constexpr std::string_view recoveries[] = {"refuse", "auto", "ignore"};
+constexpr std::string_view recoveries[] = {"refuse", "auto", "ignore", "overlay",
+                                           "overlay-partial"};
 
 constexpr KeySpec direct_keys[] = {
-    word_key({"recover", "refuse|auto|ignore", "refuse",
+    word_key({"recover", "refuse|auto|ignore|overlay|overlay-partial", "refuse",
               "What opening a file does when a job that ended has left writes of it in staging "
-              "logs: fail and say so, replay them, or open the file as it is.",
+              "logs: fail and say so, replay them, or open the file as it is. A file that is only "
+              "read may show, with overlay, what logs of any job hold, also of one that runs; "
+              "overlay-partial goes on without logs that not all ranks see.",
               "engine"},
              place_in<&Method::recover>, recoveries)
         .honoured_by(netcdf_files | FrontEnd::groups),

@@ -251,6 +251,14 @@ bool is_of_a_kind(const std::string& path) {
 
 }  // namespace
 
+std::optional<FoundStaging> shared_staging(const Comm& comm, const std::string& path) {
+  Control control;
+  on_root(comm, [&] { control.find(StagingControl::path_of(path), true); });
+  control.share(comm);
+  if (!control.found) return std::nullopt;
+  return FoundStaging{control.info, control.job, control.begun_only != 0};
+}
+
 bool has_staged_writes(const std::string& path) {
   return ::access(StagingControl::path_of(path).c_str(), F_OK) == 0;
 }
@@ -348,6 +356,7 @@ bool has_leftover_logs(const std::string& path) {
 void meet_leftover_logs(const Comm& comm, const std::string& path, bool writable, bool creating,
                         const Method& method) {
   if (method.recover == Recover::ignore && !creating) return;
+  if (lays_over(method) && !writable) return;
   Control control;
   std::optional<Error> error;
   std::int64_t state = 0;  // 0: there is nothing

@@ -73,6 +73,10 @@ using RecoveryProgress = std::function<void(const char* step, Count done, Count 
 RecoveryResult recover(const Comm& comm, const std::string& path, const RecoveryOptions& options,
                        const RecoveryProgress& progress = {});
 
+/// Collective. Returns on all ranks what the control file of a dataset tells rank 0; nothing if
+/// there is none. Errors as StagingControl::read().
+std::optional<FoundStaging> shared_staging(const Comm& comm, const std::string& path);
+
 /// Local. Returns whether a job, ended or running, has or may have staged writes of that dataset or
 /// BP4 directory.
 bool has_staged_writes(const std::string& path);
@@ -80,11 +84,17 @@ bool has_staged_writes(const std::string& path);
 /// Local. Returns whether an earlier job left, or may have left, anything for meet_leftover_logs().
 /// One system call if there is nothing.
 bool has_leftover_logs(const std::string& path);
+/// Returns whether the method asks for staged writes to be laid over what a file holds.
+inline bool lays_over(const Method& method) {
+  return method.recover == Recover::overlay || method.recover == Recover::overlay_partial;
+}
+
 /// Collective. Opening and creating a dataset call it before they touch the file. Handles what an
 /// earlier job left: see the hint `recover` (docs/burst.md). Costs one system call on rank 0 and
 /// one small broadcast if there is nothing.
-///   open     recover=refuse: Errc::ebadlog; auto: replays; ignore: nothing. Errc::eperm if it is
-///            `writable` while another job stages writes into it.
+///   open     recover=refuse: Errc::ebadlog; auto: replays; ignore: nothing; overlay: nothing, for
+///            reading (stage/overlay.h). Errc::eperm if it is `writable` while another job
+///            stages writes into it.
 ///   creating removes the logs of a job that ended, which are obsolete then; Errc::eexist with
 ///            nc_burst_buf_overwrite=disable.
 void meet_leftover_logs(const Comm& comm, const std::string& path, bool writable, bool creating,

@@ -1,7 +1,6 @@
 #include "stage/session_recovery.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -20,7 +19,8 @@ constexpr std::size_t most_listed = 10;  // items in an error
 
 using Clock = std::chrono::steady_clock;
 
-// Returns a text such as "0, 3, 5 to 9 and more".
+}  // namespace
+
 std::string listed(const std::vector<Rank>& ranks) {
   std::string text;
   std::size_t groups = 0;
@@ -43,13 +43,6 @@ std::string listed(const std::vector<std::string>& sentences) {
     text += fmt::format("; and {} more", sentences.size() - most_listed);
   return text;
 }
-
-Count size_of_file(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
-}
-
-}  // namespace
 
 const std::string& file_of(const RecoveryOptions& options, const RecoveredSession& session) {
   return options.file.empty() ? session.file : options.file;
@@ -237,7 +230,7 @@ void SessionRecovery::open() {
                   "one");
         }
       });
-      log.data_bytes = size_of_file(data_path(log.stem));
+      log.data_bytes = size_of_log(data_path(log.stem));
       most[0] = std::max(most[0], static_cast<std::int64_t>(log.state.epoch));
       most[1] = std::max<std::int64_t>(most[1], log.state.closed);
     });

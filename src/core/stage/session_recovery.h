@@ -19,6 +19,10 @@
 
 namespace forebay {
 
+/// Returns a text such as "0, 3, 5 to 9 and more".
+std::string listed(const std::vector<Rank>& ranks);
+/// Returns the first few sentences as one text.
+std::string listed(const std::vector<std::string>& sentences);
 /// Throws on every rank the error of the lowest rank that has one, with its text.
 void agree_on_words(const Comm& comm, const std::optional<Error>& mine);
 /// Collects the sentences of all ranks on every rank, in rank order: at most a thousand.

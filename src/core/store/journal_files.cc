@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -187,6 +188,11 @@ FoundLogs find_logs(const std::string& directory, std::optional<std::uint64_t> s
         [](const FoundLog& a, const FoundLog& b) { return a.header.rank < b.header.rank; });
   }
   return all;
+}
+
+Count size_of_log(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_size : 0;
 }
 
 void remove_logs(const std::string& stem) {

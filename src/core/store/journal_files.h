@@ -98,6 +98,9 @@ std::unique_ptr<journal::Reader> open_log(const std::string& stem, int part, Rep
 /// a damaged one may have been newer.
 bool state_is_certain(const std::string& stem, const journal::Reader& reader, Report& report);
 
+/// Returns the size of a log's file; 0 if it is not there.
+Count size_of_log(const std::string& path);
+
 /// Removes a pair of log files; no error if they are gone.
 void remove_logs(const std::string& stem);
 

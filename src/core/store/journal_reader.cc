@@ -41,6 +41,14 @@ Offset find_header(ByteFile& records, int part) {
   }
 }
 
+State state_in(std::span<const std::byte> front, std::uint64_t session) {
+  const auto state = parse_state(front, session);
+  if (!state)
+    throw Error(Errc::ebadlog, "neither of the staging log's two states is whole",
+                "without them nobody knows which entries count; forebay log DIR shows the rest");
+  return *state;
+}
+
 }  // namespace
 
 Reader::Reader(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data, int part)
@@ -54,17 +62,19 @@ Reader::Reader(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data
                   "the header of part " + std::to_string(part) + " is that of part " +
                       std::to_string(header_.share.part),
                   "the file was put together from others");
-    const auto state = parse_state(front, header_.session);
-    if (!state)
-      throw Error(Errc::ebadlog, "neither of the staging log's two states is whole",
-                  "without them nobody knows which entries count; forebay log DIR shows the rest");
-    state_ = *state;
+    state_ = state_in(front, header_.session);
   });
   naming(data_->path(), [&] {
     const Share& share = header_.share;
     const Offset at = place_of(0, share, share.data_block).offset;
     check_identification(read_front(*data_, at, data_begin), header_);
   });
+}
+
+State Reader::state_now() {
+  const Offset at = place_of(0, header_.share, header_.share.record_block).offset;
+  return naming(records_->path(),
+                [&] { return state_in(read_front(*records_, at, header_bytes), header_.session); });
 }
 
 Window Reader::window(Count least) { return {*records_, header_, least}; }

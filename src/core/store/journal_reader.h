@@ -74,7 +74,9 @@ class Reader {
   Reader(std::unique_ptr<ByteFile> records, std::unique_ptr<ByteFile> data, int part = 0);
 
   const Header& header() const { return header_; }
-  const State& state() const { return state_; }
+  const State& state() const { return state_; }  ///< when it was opened
+  /// Reads the state that the log has by now.
+  State state_now();
   /// Returns a window on the record log, for entries that a visitor reads again.
   Window window(Count least);
 

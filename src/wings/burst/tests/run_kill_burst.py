@@ -8,6 +8,8 @@ before, in the midst of or after one chosen system call on a log or on the file)
 another number of ranks: `forebay recover` alone or under mpiexec, or opening with recover=auto;
 now and then the recovery is killed too, and done again. What must hold then:
 - every request that returned on a rank is there, and of the others a rank's first ones, whole;
+- another program that reads the file over its logs (recover=overlay) before the recovery gets what
+  is there after it;
 - recovering twice gives the same bytes (of chunks: values), and leaves no logs and no control
   file;
 - ncdump reads the file, where its layout is canonical.
@@ -53,6 +55,11 @@ MODES = {
 CALLS = {"": 500, "pwrite": 400, "pwritev": 30, "ftruncate": 60, "unlink": 20, "fallocate": 30, "fsync": 40}
 
 
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
 class Test:
     def __init__(self, options):
         self.options = options
@@ -67,23 +74,23 @@ class Test:
         self.failures = []
         self.counts = {"killed": 0, "by call": 0, "recoveries": 0, "recoveries killed": 0,
                        "recoveries without a disk": 0, "damaged": 0, "with damage skipped": 0,
-                       "empty logs": 0, "requests": 0}
+                       "empty logs": 0, "requests": 0, "laid over": 0}
 
     def fail(self, message):
         self.failures.append(message)
         print(message, flush=True)
 
-    def launch(self, ranks, arguments, changes=None, program=None):
-        hints = list(self.hints)
+    def launch(self, ranks, arguments, changes=None, program=None, more=()):
+        hints = self.hints + list(more)
         if self.options.mode.endswith("shared") and ranks > 2 and not self.options.disks:
             hints.append("ranks_per_node=2")
         changes = dict(changes or {}, FOREBAY_HINTS=";".join(hints))
         command = [program or self.options.program] + arguments
         return killing.launch((self.mpiexec + [str(ranks)] if ranks else []) + command, changes)
 
-    def run(self, ranks, arguments, program=None):
+    def run(self, ranks, arguments, program=None, more=()):
         """Returns the exit code and all that was printed."""
-        process = self.launch(ranks, arguments, program=program)
+        process = self.launch(ranks, arguments, program=program, more=more)
         try:
             output, errors = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
@@ -180,8 +187,7 @@ class Test:
         self.counts["recoveries killed"] += killed
 
     def read_file(self):
-        with open(self.file, "rb") as f:
-            return f.read()
+        return read_bytes(self.file)
 
     def differs(self, before):
         # Chunks are written to new places; what they hold is checked later.
@@ -243,10 +249,26 @@ class Test:
 
     # -- a cycle
 
+    def look_at(self, ranks, number, seed, mode, base, more=()):
+        return self.run(self.random.choice([1, 2, 3]),
+                        ["check", self.file, os.path.join(self.dir, "write.log"), str(seed),
+                         str(number), str(ranks), mode, base], more=more)
+
+    def lay_over(self, how, ranks, number, seed):
+        """Another program reads the file with its logs, which must change nothing. Returns what it read."""
+        base = self.base + ".overlay"
+        shutil.copyfile(self.base, base)
+        before = self.read_file(), {path: os.path.getsize(path) for path in self.log_files()}
+        code, output = self.look_at(ranks, number, seed, "acked", base, ["recover=overlay"])
+        if code != 0:
+            self.fail(f"{how}: with recover=overlay: {output}")
+        if before != (self.read_file(), {path: os.path.getsize(path) for path in self.log_files()}):
+            self.fail(f"{how}: reading changed the file or its logs")
+        self.counts["laid over"] += os.path.exists(self.file + ".staging")
+        return read_bytes(base)
+
     def check(self, how, ranks, number, seed, mode):
-        code, output = self.run(self.random.choice([1, 2]),
-                                ["check", self.file, os.path.join(self.dir, "write.log"), str(seed),
-                                 str(number), str(ranks), mode, self.base])
+        code, output = self.look_at(ranks, number, seed, mode, self.base)
         if code != 0:
             self.fail(f"{how}: {output}")
             return
@@ -305,11 +327,14 @@ class Test:
         if self.options.keep_state:
             shutil.rmtree(self.dir + ".state", ignore_errors=True)
             shutil.copytree(self.dir, self.dir + ".state")
+        over = None if damage or self.options.disks else self.lay_over(how, ranks, number, seed)
         how = self.recover(how, damage)
         if self.failures:
             return False
         self.check_left(how)
         self.check(how, ranks, number, seed, "synced" if damage else "acked")
+        if over is not None and over != read_bytes(self.base):
+            self.fail(f"{how}: with recover=overlay other values were read than after the recovery")
         return not self.failures
 
 
@@ -342,6 +367,9 @@ def main():
         test.fail("no recovery without a node's logs")
     if not test.failures and test.counts["killed"] < max(1, options.kills // 4):
         test.fail("too few kills: the test does not test")
+    if not test.failures and test.counts["killed"] and not options.power_failures and not options.disks:
+        if test.counts["laid over"] == 0:
+            test.fail("no logs were laid over a file")
     print(f"{len(test.failures)} failures (seed {options.seed})")
     return 1 if test.failures else 0
 

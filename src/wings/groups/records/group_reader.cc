@@ -44,6 +44,14 @@ std::unique_ptr<StoredGroup> open_stored(const Comm& comm, const std::string& pa
   const auto failed = comm.is_root() ? attempt_to(look) : std::nullopt;
   agree_on_error(comm, failed, std::span(&records, 1), Reduce::max);
   if (records != 0) return open_records(comm, path, method);
+  if (lays_over(method)) {
+    by_root(comm, [&] {
+      if (has_staged_writes(path))
+        throw Error(Errc::enotsupport,
+                    path + " has staged steps, which nothing lays over a BP file",
+                    "bring them in with forebay recover " + path + ", once the job has ended");
+    });
+  }
   meet_leftover_logs(comm, path, false, false, method);
   return open_process_groups(comm, path, method);
 }
