@@ -5,6 +5,7 @@
 
 #include "base/attempt.h"
 #include "base/text_table.h"
+#include "burst/files/staged_source.h"
 #include "method/method_values.h"
 #include "stage/recovery.h"
 #include "store/staging_control.h"
@@ -130,6 +131,7 @@ int recover_logs(const Comm& comm, const RecoverOptions& options) {
 }
 
 void tell_staged_writes(const std::string& path) {
+  if (is_overlaid(path)) return;  // they are shown
   std::optional<FoundStaging> found;
   const auto damaged =
       attempt_to([&] { found = StagingControl::read(StagingControl::path_of(path)); });

@@ -59,13 +59,6 @@ class StagedSource final : public Source {
   std::unique_ptr<Dataset> dataset_;
 };
 
-/// Returns whether what is said outside of programs asks for it. Other keys may make no sense.
-bool is_overlaid(const std::string& path) {
-  bool is = false;
-  attempt_to([&] { is = overlay_of(path) != Recover::ignore; });
-  return is;
-}
-
 std::unique_ptr<Source> open_format(const std::string& path, const std::string& group,
                                     Strings /*strings*/) {
   auto source = open_overlaid(path);  // the environment says which
@@ -80,6 +73,12 @@ Recover overlay_of(const std::string& path, const std::string& recover) {
   const Method method =
       choose_method(path, recover.empty() ? HintMap() : HintMap{{"recover", recover}});
   return lays_over(method) ? method.recover : Recover::ignore;
+}
+
+bool is_overlaid(const std::string& path) {
+  bool is = false;
+  attempt_to([&] { is = overlay_of(path) != Recover::ignore; });
+  return is;
 }
 
 std::unique_ptr<Source> open_overlaid(const std::string& path) {

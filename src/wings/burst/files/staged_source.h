@@ -14,6 +14,9 @@ namespace forebay {
 /// environment beats it.
 Recover overlay_of(const std::string& path, const std::string& recover = "");
 
+/// Returns whether the environment or the configuration asks for it. Other keys may make no sense.
+bool is_overlaid(const std::string& path);
+
 /// Opens a file as recover=overlay (overlay-partial) does, unless the environment says otherwise.
 std::unique_ptr<Source> open_overlaid(const std::string& path);
 std::unique_ptr<Source> open_overlaid_partially(const std::string& path);
