@@ -9,7 +9,6 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "dataset/dataset.h"
-#include "files/open_source.h"
 #include "method/method.h"
 #include "stage/recovery.h"
 
@@ -59,13 +58,6 @@ class StagedSource final : public Source {
   std::unique_ptr<Dataset> dataset_;
 };
 
-std::unique_ptr<Source> open_format(const std::string& path, const std::string& group,
-                                    Strings /*strings*/) {
-  auto source = open_overlaid(path);  // the environment says which
-  refuse_group(*source, group);
-  return source;
-}
-
 }  // namespace
 
 Recover overlay_of(const std::string& path, const std::string& recover) {
@@ -88,7 +80,5 @@ std::unique_ptr<Source> open_overlaid(const std::string& path) {
 std::unique_ptr<Source> open_overlaid_partially(const std::string& path) {
   return std::make_unique<StagedSource>(path, "overlay-partial");
 }
-
-extern const FormatEntry staged_format{"staged", true, is_overlaid, open_format, true};
 
 }  // namespace forebay
