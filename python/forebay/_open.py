@@ -59,7 +59,9 @@ def open(
         staged = _forebay.staged_writes(os.fsencode(name))
         if staged is not None:
             warnings.warn(staged, StagedWritesWarning, stacklevel=2)
-        return Dataset(name, reader_for(absolute(name)), threads, check_changes)
+        file = Dataset(name, reader_for(absolute(name)), threads, check_changes)
+        file._recover = recover
+        return file
     if recover is not None:
         raise ValueError("recover is for reading; for writing it is a key of method")
     if mode == "a":
@@ -79,7 +81,10 @@ def _overlay_of(path: str, recover: str | None) -> str:
             need("burst", f"recover={recover}")
         return ""
     name = os.fsencode(path)
-    return "" if is_bp(name) else _forebay.overlay_of(name, recover or "")
+    overlay = _forebay.overlay_of(name, recover or "")
+    if overlay and is_bp(name):
+        raise UnsupportedError(f"{path} has staged steps, which nothing lays over a BP file: run forebay recover")
+    return overlay
 
 
 def open_again(path: str, threads: int, check_changes: bool, recover: str | None) -> Dataset:

@@ -135,19 +135,27 @@ Layout& Dataset::Staging::open_again() {
   const Comm& comm = dataset_.comm_;
   Schema& schema = dataset_.schema_;
   comm.meet();  // no rank has failed so far
-  Schema before = schema;
+  Schema before = std::exchange(schema, {});
   std::unique_ptr<Container> other;  // the new one, and in the end the one that is not used
+  std::unique_ptr<FileView> coarse;
   const auto failed = attempt_and_go_on(comm, [&] {
-    schema = {};
     other = container_once_more();
     other->open();
     for (Variable& var : schema.vars) var.no_fill = false;
     refuse_other_definitions(before, schema, dataset_.path_);
+    coarse = view_of(schema, dataset_.method_, false);
+    if (!coarse != !dataset_.coarse_)
+      throw Error(
+          Errc::emultidefine,
+          dataset_.path_ + ": the job has chosen the shapes of its chunks since it was opened",
+          "open it anew: its coarser levels are there now");
+    if (coarse)
+      refuse_other_definitions(dataset_.coarse_->schema(), coarse->schema(), dataset_.path_);
   });
   if (!failed) {
     dataset_.container_.swap(other);
     dataset_.stage_->use(dataset_.container_->layout());
-    dataset_.coarse_ = view_of(schema, dataset_.method_, false);
+    dataset_.coarse_ = std::move(coarse);
     if (dataset_.coarse_) dataset_.coarse_->set_records(std::max(before.numrecs, schema.numrecs));
     dataset_.record_stride_ = record_size(dataset_.schema());
   }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text_table.h"
 #include "dataset/probe.h"
+#include "files/open_source.h"
 #include "files/references.h"
 #include "method/method_values.h"
 #include "tools/commands.h"
@@ -54,6 +55,11 @@ void run_refs(const RefsOptions& options) {
   how.url = url_of(options);
   how.skip = options.skip;
   if (!options.inline_limit.empty()) how.inline_limit = *parse_size(options.inline_limit);
+  if (const FormatEntry* const format = format_of(options.path); format && format->goes_first)
+    throw Error(
+        Errc::enotsupport,
+        options.path + ": references are into the file, and writes of it are staged in logs",
+        "bring them in with forebay recover, or choose recover=ignore");
   const ClassicFile file(options.path);
   const References made = make_references(file, how);
   for (const std::string& what : made.left_out)

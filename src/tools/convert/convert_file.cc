@@ -177,7 +177,7 @@ const CommandsEntry* copier_for(const ConvertOptions& options) {
   const CommandsEntry* const to = format_commands_named(options.to);
   const bool copies = to != nullptr && to->copy != nullptr && to->format->built &&
                       options.group.empty() && options.level == 0 &&
-                      to->format->recognise(options.in);
+                      to->format->recognise(options.in) && format_of(options.in) == to->format;
   return copies ? to : nullptr;
 }
 

@@ -18,7 +18,8 @@ namespace {
 class StagedSource final : public Source {
  public:
   StagedSource(const std::string& path, const char* recover)
-      : dataset_(Dataset::open(Comm(), path, false, {{"recover", recover}})) {}
+      : dataset_(Dataset::open(Comm(), path, false, {{"recover", recover}})),
+        schema_(dataset_->schema()) {}
   ~StagedSource() override {
     attempt_to([&] { dataset_->close(); });
   }
@@ -30,7 +31,7 @@ class StagedSource final : public Source {
     const int version = schema().version;
     return is_netcdf4(version) ? "netCDF-4" : "CDF-" + std::to_string(version);
   }
-  const Schema& schema() const override { return dataset_->schema(); }
+  const Schema& schema() const override { return schema_; }
   std::optional<int> classic_version() const override {
     if (is_netcdf4(schema().version)) return std::nullopt;
     return schema().version;
@@ -38,7 +39,7 @@ class StagedSource final : public Source {
   bool is_hdf5() const override { return is_netcdf4(schema().version); }
 
   void read(VarId var, const Subarray& selection, void* out) const override {
-    const Variable& variable = dataset_->variable(var);
+    const Variable& variable = schema_.vars.at(static_cast<std::size_t>(var));
     naming(path(), [&] {
       check_selection(variable, schema().numrecs, selection.start.data(), selection.count.data(),
                       selection.stride.empty() ? nullptr : selection.stride.data(), true);
@@ -56,6 +57,7 @@ class StagedSource final : public Source {
 
  private:
   std::unique_ptr<Dataset> dataset_;
+  const Schema schema_;  // of the opening: a read may open the file once more
 };
 
 }  // namespace
@@ -67,11 +69,7 @@ Recover overlay_of(const std::string& path, const std::string& recover) {
   return lays_over(method) ? method.recover : Recover::ignore;
 }
 
-bool is_overlaid(const std::string& path) {
-  bool is = false;
-  attempt_to([&] { is = overlay_of(path) != Recover::ignore; });
-  return is;
-}
+bool is_overlaid(const std::string& path) { return overlay_of(path) != Recover::ignore; }
 
 std::unique_ptr<Source> open_overlaid(const std::string& path) {
   return std::make_unique<StagedSource>(path, "overlay");

@@ -83,7 +83,10 @@ void OverlayStage::take() {
     });
     fresh_ = false;
     if (!failed) break;
-    if (!snapshot_.may_change() || attempt == most_attempts) throw *failed;
+    // A recovery may have emptied logs of a job that has ended, too.
+    const bool again = attempt == 0 || snapshot_.may_change();
+    if (comm_.all_reduce(std::int64_t{again}, Reduce::min) == 0 || attempt == most_attempts)
+      throw *failed;
   }
   taken_ = true;
   ++snapshots_;
@@ -105,7 +108,7 @@ void OverlayStage::submit(std::span<Request> requests, bool write, bool collecti
     if (!found.outdated) return;
     if (!together || attempt == most_attempts) {
       if (collective) agree_on_error(comm_, found.failed);
-      if (found.failed && together) throw *found.failed;
+      if (found.failed && (together || !snapshot_.is_outdated(true))) throw *found.failed;
       throw Error(
           Errc::ebadlog, "the job that stages its writes has emptied the logs that were to be read",
           together ? "the job flushes more often than the file can be read: read again later"
@@ -123,14 +126,18 @@ OverlayStage::Outcome OverlayStage::read(std::span<Request> reads, bool collecti
   Outcome found;
   found.failed = collective ? attempt_and_go_on(comm_, from_file) : attempt_to(from_file);
   // A job that goes on may use the places of chunks again, before it drops its logs, too.
-  found.outdated = found.failed && (snapshot_.may_change() || snapshot_.is_outdated(true));
+  const auto is_of_job = [&] {
+    const Errc code = found.failed->code();
+    return snapshot_.may_change() && code != Errc::enotsupport && code != Errc::enomem &&
+           code != Errc::enotbuilt;
+  };
+  found.outdated = found.failed && (is_of_job() || snapshot_.is_outdated(true));
   if (found.failed) return found;
   StepTimer timer(report_, Step::reload);
   found.failed = attempt_to([&] {
     for (Request& one : reads) report_[Counter::reads_served] += snapshot_.overlay(schema_, one);
   });
-  found.outdated =
-      snapshot_.is_outdated(found.failed.has_value()) || (found.failed && snapshot_.may_change());
+  found.outdated = snapshot_.is_outdated(found.failed.has_value()) || (found.failed && is_of_job());
   return found;
 }
 

@@ -36,11 +36,16 @@ namespace {
 
 }  // namespace
 
+// With the lists of each variable's writes, which the first read makes.
+Count Snapshot::bytes_of(const Log& log) {
+  return log.writes.table.bytes() + 32 * static_cast<Count>(log.writes.table.size());
+}
+
 void Snapshot::take(const Schema& schema) {
   logs_.clear();
-  readers_ = std::make_unique<LogReaders>();
   found_ = may_change_ = false;
   records_ = writes_ = bytes_ = 0;
+  readers_ = std::make_unique<LogReaders>();
   const auto before = shared_staging(comm_, path_);
   found_ = before.has_value();
   if (!before || before->begun_only || before->info.closed) return;
@@ -55,6 +60,9 @@ void Snapshot::take(const Schema& schema) {
 
 /// Collective. Finds the logs that all ranks see.
 void Snapshot::find(const StagingInfo& info) {
+  if (info.ranks > most_bytes_ / 8)
+    throw Error(Errc::enomem, fmt::format("{} ranks stage writes of {}", info.ranks, path_),
+                "raise buffer_limit, or bring the writes in with forebay recover");
   std::vector<std::int64_t> seen(static_cast<std::size_t>(info.ranks), 0);
   std::vector<LogProblem> problems;
   std::vector<LogPair> pairs;
@@ -159,7 +167,7 @@ std::uint64_t Snapshot::load(Log& log, const Schema& schema, std::optional<std::
                                          sequence, write.var, *problem));
       log.writes.table.add(write, {runs});
       next = sequence + 1;
-      if (bytes_ + log.writes.table.bytes() > most_bytes_)
+      if (bytes_ + bytes_of(log) > most_bytes_)
         throw Error(Errc::enomem,
                     fmt::format("the records of the staged writes of {} need more than {} bytes of "
                                 "memory on each rank that reads",
@@ -170,7 +178,7 @@ std::uint64_t Snapshot::load(Log& log, const Schema& schema, std::optional<std::
   });
   if (!end && !scan.damage.empty())
     throw_damaged(path_, records_path(log.stem) + ": " + scan.damage[0]);
-  bytes_ += log.writes.table.bytes();
+  bytes_ += bytes_of(log);
   return next;
 }
 
@@ -231,7 +239,7 @@ bool Snapshot::overlay(const Schema& schema, Request& read) {
 bool Snapshot::is_outdated(bool any) {
   bool outdated = false;
   for (Log& log : logs_) {
-    const bool counts = any || (may_change_ && (log.used || &log == logs_.data()));
+    const bool counts = any || log.used || &log == logs_.data();
     log.used = false;
     if (counts && !outdated) outdated = has_changed(log);
   }

@@ -49,7 +49,7 @@ class Snapshot {
   /// higher ranks. Returns whether there was anything. Errc::enotsupport for a coarser level.
   bool overlay(const Schema& schema, Request& read);
   /// Returns whether a log was dropped since it was taken: any log; or the first one, or one that
-  /// overlay() has used since the last call, if the job may run.
+  /// overlay() has used since the last call.
   bool is_outdated(bool any);
 
  private:
@@ -69,6 +69,7 @@ class Snapshot {
   void add_records(const Log& log, const staging::State& state, const Schema& schema);
   void verify(const FoundStaging& before);
   bool has_changed(Log& log);
+  static Count bytes_of(const Log& log);
 
   const Comm& comm_;
   std::string path_;
