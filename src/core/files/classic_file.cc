@@ -193,7 +193,7 @@ std::vector<NeededFile> files_of_region(const std::string& path, const std::stri
     Schema one = stored;
     one.vars.assign(1, stored.vars[static_cast<std::size_t>(*var)]);
     each_layout_in(stored, [&](const LayoutEntry& layout) {
-      if (layout.in_classic.is_in(one))
+      if (std::string_view(layout.name) != "chunked" && layout.in_classic.is_in(one))
         throw Error(Errc::enotsupport, file + ": " + variable + " has the layout " + layout.name +
                                            ", which keeps no boxes of data files");
     });
