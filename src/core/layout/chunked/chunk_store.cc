@@ -391,7 +391,9 @@ void ChunkStore::moved(Count bytes) {
 Directory::Item ChunkStore::item_of(VarId var) const {
   const Variable& v = schema_.vars[static_cast<std::size_t>(var)];
   const ChunkTable& its = table(var);
-  return {var, v.type, v.shape, v.chunking->codec, its.shape, its.reason, {}, {}};
+  // A program's own shape is in the header; the table has it once it was chosen or loaded.
+  const auto& shape = its.shape.empty() ? v.chunking->shape : its.shape;
+  return {var, v.type, v.shape, v.chunking->codec, shape, its.reason, {}, {}};
 }
 
 // The record is placed after the records that the published state refers to.
