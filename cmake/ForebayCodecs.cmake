@@ -18,6 +18,11 @@ target_link_libraries(forebay_zfp INTERFACE ${ZFP_LIBRARY})
 target_include_directories(forebay_zfp INTERFACE ${ZFP_INCLUDE_DIR})
 
 set(FOREBAY_CODEC_LINKS PkgConfig::LIBDEFLATE PkgConfig::ZSTD forebay_zfp)
+# Blocks that adios2's operator bzip2 made; sources look for its header.
+find_package(BZip2)
+if(BZIP2_FOUND)
+  list(APPEND FOREBAY_CODEC_LINKS BZip2::BZip2)
+endif()
 
 # SZ3 3.1 (later versions have other headers): SZ3_ROOT is a prefix or a folder that holds SZ3/, as an option or in the
 # environment. Only sz3.cc sees it.

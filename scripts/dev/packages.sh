@@ -4,7 +4,7 @@
 declare -A packages=(
   [build]="g++ make cmake ninja-build ccache pkg-config python3 openmpi-bin libopenmpi-dev libfmt-dev libpugixml-dev
            nlohmann-json3-dev libcli11-dev libxxhash-dev libutf8proc-dev
-           libdeflate-dev libzstd-dev libzfp-dev libhdf5-dev"
+           libdeflate-dev libzstd-dev libzfp-dev libbz2-dev libhdf5-dev"
   [peer]="libpnetcdf-dev"
   [adios]="libadios-openmpi-dev libnetcdf-mpi-dev libhdf5-openmpi-dev libglib2.0-dev liblz4-dev libblosc-dev libibverbs-dev
            libbz2-dev libaec-dev"

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/shortage.h"
 #include "groups/files/bp_source.h"
+#include "groups/operators/operators.h"
 #include "groups/process_group/bp_reader.h"
 #include "groups/process_group/group_walk.h"
 #include "groups/process_group/range.h"
@@ -66,7 +67,7 @@ class Checker {
       bool countable = true, comparable = true;
       std::vector<process_group::Overlap> parts;
       std::vector<Count> shape;
-      std::string operation;
+      std::string unreadable;
       file_.each_block(v, step, [&](const bp::Block& block) {
         ++check_.blocks;
         Count own = 1;
@@ -79,14 +80,13 @@ class Checker {
         if (variable.kind == Kind::global && comparable && own > 0 && parts.size() <= most_compared)
           parts.push_back(
               {std::vector<Count>(block.at.start.size()), block.at.start, block.at.count});
-        if (!block.operation.empty())
-          operation = block.operation;
+        if (auto why = operators::why_unreadable(block); !why.empty())
+          unreadable = std::move(why);
         else if (!block.has_value && !wanted_)
           check_block(v, step, block, me);
       });
-      if (!operation.empty() && !wanted_)
-        check_.notes.push_back(me + ": values behind ADIOS's operator " + operation +
-                               " were not looked at");
+      if (!unreadable.empty() && !wanted_)
+        check_.notes.push_back(me + ": " + unreadable + " were not looked at");
       if (variable.kind != Kind::global || !countable) return;
       Count whole = 1;
       if (!bp::multiply_all(shape, whole)) return;

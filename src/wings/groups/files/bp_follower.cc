@@ -60,8 +60,8 @@ std::vector<BpFollower::Variable> BpFollower::variables(std::size_t step,
     const auto leave_out = [&](const std::string& why) {
       left_out.push_back({its.variable.name, why});
     };
-    if (!its.operation.empty()) {
-      leave_out("values behind ADIOS's operator " + its.operation);
+    if (!its.unreadable.empty()) {
+      leave_out(its.unreadable);
     } else if (!its.fault.empty()) {
       leave_out(its.fault);
     } else if (its.variable.type == bp::Type::long_double) {

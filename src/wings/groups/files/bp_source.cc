@@ -132,8 +132,7 @@ class BpSource final : public Source {
     const StoredVariable& variable = reader_.variables()[v];
     const std::string& name = variable.variable.name;
     const bp::Type type = variable.variable.type;
-    if (!variable.operation.empty())
-      return leave_out(name, "values behind ADIOS's operator " + variable.operation);
+    if (!variable.unreadable.empty()) return leave_out(name, variable.unreadable);
     if (!variable.fault.empty()) return leave_out(name, variable.fault);
     if (type == bp::Type::long_double) return leave_out(name, "long double");
     if (type == bp::Type::string && variable.kind != Kind::scalar)

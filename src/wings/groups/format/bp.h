@@ -171,7 +171,13 @@ struct Block {
   Moments moments;  ///< if has_moments; the file has room for a count below 2^32
   std::string text;
   std::string operation;  ///< the adios2 operator that made the payload; empty: none
+  Count stored = 0;       ///< bytes that it made; 0: the file does not say in a known way
 };
+
+/// Returns the bytes of a payload in the file; 0 if only an operator knows them.
+inline Count stored_bytes(const Block& block) {
+  return block.operation.empty() ? block.bytes : block.stored;
+}
 
 /// Numbers are in `values`, strings in `texts`. An attribute with one element is a scalar.
 struct Attribute {
@@ -240,8 +246,11 @@ enum class Characteristic : std::uint8_t {
   time_index = 8,
   bitmap = 9,  // u32, bits: which statistics the next one holds
   stat = 10,
-  transform_type = 11,  // values are behind an operator
-  minmax = 12           // u16 parts (1: the block whole), min, max
+  // Values are behind an operator: u8 length and name, u8 type, dimensions as above (both of the
+  // values), u16 bytes of what follows: in adios2 since 2.8 u64 bytes of the values, and u64
+  // stored.
+  transform_type = 11,
+  minmax = 12  // u16 parts (1: the block whole), min, max
 };
 
 }  // namespace forebay::bp

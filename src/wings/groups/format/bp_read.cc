@@ -140,6 +140,7 @@ struct Operation {
   std::string name;
   std::uint8_t type = 0;  // type and extents of the values before the operator
   Shape extents;
+  Count values = 0, stored = 0;  // bytes before and behind it, if the file says so as adios2 does
 };
 
 Operation parse_operation(Cursor& from) {
@@ -148,7 +149,14 @@ Operation parse_operation(Cursor& from) {
   operation.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
   operation.type = from.number<std::uint8_t>();
   operation.extents = from.extents(false);
-  from.take(from.number<std::uint16_t>());
+  constexpr std::size_t sizes = 16;
+  const std::size_t bytes = from.number<std::uint16_t>();
+  if (bytes == sizes) {
+    operation.values = from.count("values behind an operator have no size");
+    operation.stored = from.count("values behind an operator have no size");
+  } else {
+    from.take(bytes);
+  }
   if (operation.name.empty()) damaged("an operator without a name");
   return operation;
 }
@@ -311,6 +319,7 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
   Cursor from(bytes, origin_.swapped);
   std::uint32_t bits = 0;
   Shape extents;
+  Count values = 0;  // bytes before an operator
   Type& type = variable_.type;
   while (!from.at_end()) {
     const auto what = from.number<std::uint8_t>();
@@ -356,7 +365,11 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
       case Characteristic::transform_type: {
         Operation operation = parse_operation(from);
         block.operation = std::move(operation.name);
-        if (origin_.form != Form::adios1) break;
+        if (origin_.form != Form::adios1) {
+          block.stored = operation.stored;
+          values = operation.values;
+          break;
+        }
         // In ADIOS 1 the variable itself has the type of bytes.
         type = checked_type(operation.type);
         if (size_of(type) == 0) damaged(variable_.name + " has text behind an operator");
@@ -373,6 +386,8 @@ void VariableEntry::parse_characteristics(std::span<const std::byte> bytes, Bloc
     for (auto* list : {&block.at.shape, &block.at.start, &block.at.count})
       std::ranges::reverse(*list);
   check(block);
+  // Operators print numbers of their own in the byte order of their machine.
+  if (values != block.bytes || origin_.swapped) block.stored = 0;
 }
 
 void VariableEntry::check(Block& block) const {
@@ -384,8 +399,9 @@ void VariableEntry::check(Block& block) const {
     damaged(variable_.name + " is an array of strings");
   if (block.has_value && !block.at.count.empty())
     damaged(variable_.name + " is an array and a single value");
+  const Count bytes = block.stored > 0 ? block.stored : block.bytes;
   if (!block.has_value && block.bytes > 0 &&
-      (block.payload < first || block.bytes > std::numeric_limits<Offset>::max() - block.payload))
+      (block.payload < first || bytes > std::numeric_limits<Offset>::max() - block.payload))
     damaged("a block of " + variable_.name + " lies nowhere");
 }
 

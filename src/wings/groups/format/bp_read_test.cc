@@ -161,6 +161,26 @@ TEST(BpRead, an_operator_is_told_by_its_name) {
   EXPECT_EQ(only_block(entry_of(behind, 2)).operation, "zfp");
 }
 
+TEST(BpRead, adios2_says_how_long_values_behind_an_operator_are) {
+  const auto stored = [](std::uint64_t values) {
+    Bytes behind;
+    put_extents(behind, 8, 8, 0);
+    put(behind, std::uint8_t{11});
+    put(behind, std::uint8_t{3});
+    for (const char c : std::string("zfp")) put(behind, c);
+    put(behind, static_cast<std::uint8_t>(Type::float32));
+    put(behind, std::uint8_t{1});
+    put(behind, std::uint16_t{24});
+    for (const std::uint64_t n : {8, 8, 0}) put(behind, n);
+    put(behind, std::uint16_t{16});
+    put(behind, values);
+    put(behind, std::uint64_t{20});
+    return only_block(entry_of(behind, 3)).stored;
+  };
+  EXPECT_EQ(stored(32), 20);
+  EXPECT_EQ(stored(33), 0);  // not of this block: some other form
+}
+
 TEST(BpRead, shapes_that_make_no_sense_are_damage) {
   const std::uint64_t beyond = std::uint64_t{1} << 63;
   const auto code = [](std::uint64_t count, std::uint64_t shape, std::uint64_t start) {

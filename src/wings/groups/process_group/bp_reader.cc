@@ -12,7 +12,9 @@
 #include "base/error.h"
 #include "base/joined_file.h"
 #include "comm/agree.h"
+#include "groups/format/bp_cursor.h"
 #include "groups/format/bp_read.h"
+#include "groups/operators/operators.h"
 #include "groups/process_group/bp_scan.h"
 #include "groups/process_group/index_recovery.h"
 #include "storage/client_caches.h"
@@ -318,10 +320,9 @@ void BpReader::check_numbers(const StoredVariable& variable) const {
     fail(Errc::echar, variable.variable.name, "it is a string", "read it as text");
 }
 
-void BpReader::check_plain(const StoredVariable& variable, const bp::Block& block) const {
-  if (!block.operation.empty())
-    fail(Errc::enotsupport, variable.variable.name,
-         "its values lie behind ADIOS's operator " + block.operation,
+void BpReader::check_readable(const StoredVariable& variable, const bp::Block& block) const {
+  if (const std::string why = operators::why_unreadable(block); !why.empty())
+    fail(Errc::enotsupport, variable.variable.name, why,
          "write it without an operator, or read it with adios2");
   if ((variable.kind == Kind::scalar || variable.kind == Kind::local_value) && !block.has_value)
     fail(Errc::ebad_file, variable.variable.name, "the index does not have its value", "");
@@ -367,13 +368,35 @@ void BpReader::check_end(std::uint32_t number, Offset end) const {
   if (file.size() < end) throw_short(file, end);
 }
 
+// No operator makes one byte of more than 64 MiB, so that hostile sizes do not take memory.
+std::span<const std::byte> BpReader::decoded(const StoredVariable& variable,
+                                             const bp::Block& block) const {
+  const std::pair place(block.file, block.payload);
+  if (decoded_of_ == place) return decoded_;
+  decoded_of_ = {0, -1};
+  naming(path_ + ": variable " + variable.variable.name, [&] {
+    constexpr Count most_ratio = 64 << 20;
+    if (block.bytes / most_ratio > block.stored) bp::damaged("a block of too many values");
+    check_end(block.file, block.payload + block.stored);
+    RawBytes payload(static_cast<std::size_t>(block.stored));
+    read_whole(data(block.file), block.payload, payload);
+    decoded_.resize(static_cast<std::size_t>(block.bytes));
+    operators::decode(variable.variable.type, block, payload, decoded_, workspace_);
+  });
+  decoded_of_ = place;
+  return decoded_;
+}
+
 // Gathers runs that lie close to each other, and reads them at once.
-void BpReader::copy_from(const bp::Block& block, const bp::Type type,
+void BpReader::copy_from(const StoredVariable& variable, const bp::Block& block,
                          const std::vector<Count>& start, const std::vector<Count>& count,
                          std::byte* out, Marks* read) const {
   const Overlap both = overlap_of(block.at, start, count);
-  File& file = data(block.file);
+  const bp::Type type = variable.variable.type;
   const Count size = bp::size_of(type);
+  const bool is_coded = !block.operation.empty();
+  const std::span<const std::byte> values =
+      is_coded ? decoded(variable, block) : std::span<const std::byte>();
   struct Run {
     Offset from, at;  // in bytes: place in the block, place in `out`
     Count bytes;
@@ -388,10 +411,10 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
       return std::span(out + run.at, static_cast<std::size_t>(run.bytes));
     };
     if (near.size() == 1) {
-      read_whole(file, block.payload + first, to(near[0]));
+      read_whole(data(block.file), block.payload + first, to(near[0]));
     } else {
       if (buffer.empty()) buffer.resize(static_cast<std::size_t>(most_gathered));
-      read_whole(file, block.payload + first,
+      read_whole(data(block.file), block.payload + first,
                  std::span(buffer).first(static_cast<std::size_t>(near.back().end() - first)));
       for (const Run& run : near)
         std::memcpy(out + run.at, buffer.data() + (run.from - first),
@@ -403,6 +426,10 @@ void BpReader::copy_from(const bp::Block& block, const bp::Type type,
   };
   const auto add = [&](Offset from, Offset at, Count elements) {
     const Run run{from * size, at * size, elements * size};
+    if (is_coded) {
+      std::memcpy(out + run.at, values.data() + run.from, static_cast<std::size_t>(run.bytes));
+      return;
+    }
     if (!near.empty() &&
         (run.from - near.back().end() > bridged || run.end() - near.front().from > most_gathered))
       flush();
@@ -491,12 +518,12 @@ void BpReader::read_box(const StoredVariable& variable, const StoredArray& array
   if (its.sum < elements && (apart || fill.empty())) put_fill(0, elements);
   if (!apart) read.emplace(elements);
   for (std::size_t n = from.size(); n-- > 0;) {
-    check_plain(variable, *from[n]);
+    check_readable(variable, *from[n]);
     if (variable.kind == Kind::local_value)
       std::memcpy(out + static_cast<std::size_t>(parts[n].in_box[0]) * size, from[n]->min.data(),
                   size);
     else
-      copy_from(*from[n], type, start, count, out, read ? &*read : nullptr);
+      copy_from(variable, *from[n], start, count, out, read ? &*read : nullptr);
   }
   if (read) read->take(0, elements, put_fill);
 }
@@ -528,7 +555,7 @@ void BpReader::read(std::size_t v, std::size_t step, const Subarray& selection, 
   const StoredArray& all = checked(v, step, selection);
   const auto size = static_cast<std::size_t>(bp::size_of(variable.variable.type));
   if (all.shape.empty()) {
-    check_plain(variable, all.blocks.at(0));
+    check_readable(variable, all.blocks.at(0));
     std::memcpy(out, all.blocks[0].min.data(), size);
     return;
   }
@@ -580,9 +607,14 @@ void BpReader::read_part(std::size_t v, const bp::Block& block, Offset from,
                          std::span<std::byte> out) const {
   const StoredVariable& variable = index_.variables.at(v);
   check_numbers(variable);
-  check_plain(variable, block);
+  check_readable(variable, block);
   if (block.has_value) {
     std::memcpy(out.data(), block.min.data(), out.size());
+    return;
+  }
+  if (!block.operation.empty()) {
+    const auto values = decoded(variable, block);
+    std::copy_n(values.begin() + from, out.size(), out.begin());
     return;
   }
   read_whole(data(block.file), block.payload + from, out);
@@ -597,7 +629,7 @@ std::string BpReader::text(std::size_t v, std::size_t step) const {
     fail(Errc::enotsupport, variable.variable.name, "each rank has a string of its own",
          "read it with adios2");
   const bp::Block& block = array(v, step).blocks.at(0);
-  check_plain(variable, block);
+  check_readable(variable, block);
   return block.text;
 }
 

@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/raw_bytes.h"
 #include "base/report.h"
+#include "codec/pipeline.h"
 #include "comm/comm.h"
 #include "groups/format/bp.h"
 #include "groups/process_group/block_places.h"
@@ -104,8 +105,9 @@ class BpReader {
 
   /// Reads the selected elements, row by row, in this machine's byte order: numbers, complex
   /// numbers and characters. Errc::eedge, einvalcoords: outside the array; enotsupport: behind an
-  /// operator; Errc::enodata: elements that nobody wrote. With `fill`, one element, these get its
-  /// value instead. Reads only the needed rows, and the bytes between them if that is faster.
+  /// operator that is not known; Errc::enodata: elements that nobody wrote. With `fill`, one
+  /// element, these get its value instead. Reads only the needed rows, and the bytes between them
+  /// if that is faster.
   void read(std::size_t variable, std::size_t step, const Subarray& selection, std::byte* out,
             std::span<const std::byte> fill = {}) const;
 
@@ -127,7 +129,7 @@ class BpReader {
   BoxParts parts_of(const StoredArray& array, const std::vector<Count>& start,
                     const std::vector<Count>& count) const;
   /// Throws Errc::enotsupport or ebad_file if a block cannot be read.
-  void check_plain(const StoredVariable& variable, const bp::Block& block) const;
+  void check_readable(const StoredVariable& variable, const bp::Block& block) const;
   /// Throws Errc::enodata: nobody wrote some of the elements.
   [[noreturn]] void nobody_wrote(const StoredVariable& variable) const;
   /// Returns one of the data files, valid until the next call. Few are open at a time.
@@ -167,8 +169,10 @@ class BpReader {
   void read_box(const StoredVariable& variable, const StoredArray& array,
                 const std::vector<Count>& start, const std::vector<Count>& count, std::byte* out,
                 std::span<const std::byte> fill) const;
-  void copy_from(const bp::Block& block, const bp::Type type, const std::vector<Count>& start,
-                 const std::vector<Count>& count, std::byte* out, Marks* read) const;
+  std::span<const std::byte> decoded(const StoredVariable& variable, const bp::Block& block) const;
+  void copy_from(const StoredVariable& variable, const bp::Block& block,
+                 const std::vector<Count>& start, const std::vector<Count>& count, std::byte* out,
+                 Marks* read) const;
 
   std::string path_, place_;  // place_: absolute
   Rank rank_;
@@ -179,6 +183,10 @@ class BpReader {
   std::unique_ptr<DirectoryScan> scan_;  // on rank 0, of a directory
   std::optional<Error> broken_;          // why no further steps can be taken up
   mutable OpenFiles<std::uint32_t, std::unique_ptr<File>> open_;  // data files
+  // The values of one block behind an operator, of data file and payload `decoded_of_`.
+  mutable RawBytes decoded_;
+  mutable std::pair<std::uint32_t, Offset> decoded_of_{0, -1};
+  mutable CodecWorkspace workspace_;
   mutable RawBytes gathered_;      // runs read together with the bytes between them
   mutable StoredArray array_;      // the last requested variable and step
   mutable BlockPlaces places_in_;  // of the blocks in array_, held or not

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "groups/operators/operators.h"
 
 namespace forebay::process_group {
 
@@ -81,14 +82,14 @@ void learn(StoredIndex& index, const bp::Variable& said, const bp::Block& block)
     variable.fault = "its type or shape differs between steps";
   if (kind == Kind::global && variable.shape.empty()) variable.shape = block.at.shape;
   variable.varies |= variable.kind == Kind::global && variable.shape != block.at.shape;
-  if (variable.operation.empty()) variable.operation = block.operation;
+  if (variable.unreadable.empty()) variable.unreadable = operators::why_unreadable(block);
   variable.longest_text = std::max(variable.longest_text, block.text.size());
 }
 
 }  // namespace
 
 Said said_by(const bp::Variable& variable, bp::Block&& first) {
-  return {variable.type, std::move(first.at), std::move(first.operation), first.text.size()};
+  return {variable.type, std::move(first.at), operators::why_unreadable(first), first.text.size()};
 }
 
 template <typename T>

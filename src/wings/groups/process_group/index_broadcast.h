@@ -30,7 +30,7 @@ enum class Container : std::uint8_t {
 struct Said {
   bp::Type type = bp::Type::string_array;  // no variable has this type
   bp::Shape at;
-  std::string operation;
+  std::string unreadable;
   std::size_t text = 0;
   bool operator==(const Said&) const = default;
 };
@@ -74,8 +74,8 @@ struct StoredVariable {
   bp::Variable variable;
   Kind kind = Kind::scalar;
   std::size_t dimensions = 0;
-  /// The ADIOS operator of the first block of a step; empty: none.
-  std::string operation;
+  /// Why its values cannot be read, by the operator of the first block of a step; empty: they can.
+  std::string unreadable;
   std::string fault;             ///< why it cannot be read; empty: it can be read
   std::size_t longest_text = 0;  ///< of a string, over all steps
   StepPlaces steps;              ///< steps that have it, from 0

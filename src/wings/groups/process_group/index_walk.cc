@@ -115,8 +115,7 @@ void IndexWalk::look_at_block(const bp::Block& block, std::uint64_t number, bool
     ends_[block.file] = file ? file->size() : 0;
   }
   const Offset end = ends_[block.file];
-  // Only the operator knows the length of its values.
-  const Count bytes = block.operation.empty() ? block.bytes : 1;
+  const Count bytes = std::max<Count>(bp::stored_bytes(block), 1);
   if (!block.has_value && block.bytes > 0 && bytes > end - block.payload)
     bp::damaged("values are not there");
   Offset& last = blocks_[block.file];

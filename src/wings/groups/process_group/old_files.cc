@@ -101,14 +101,14 @@ void look_through(const std::string& path, bool column_major, Report& report, Ol
     for (const std::uint32_t step : variable.steps.numbers())
       old.each_block(v, step, [&](const bp::Block& block) {
         if (!bp::may_be_global(block.at)) has_kind = true;
-        if (!block.has_value && block.bytes > 0 && block.bytes > end_of(block.file) - block.payload)
+        const Count bytes = block.has_value ? 0 : bp::stored_bytes(block);
+        if (bytes > 0 && bytes > end_of(block.file) - block.payload)
           cannot_append(path,
                         "data." + std::to_string(block.file) + " ends before the values of " +
                             variable.variable.name + " in step " + std::to_string(step),
                         to_recover);
-        const bool plain = !block.has_value && block.operation.empty();
         Offset& end = known.whole_ends[block.file];
-        end = std::max(end, block.payload + (plain ? block.bytes : 0));
+        end = std::max(end, block.payload + bytes);
       });
     if (has_kind)
       known.names.push_back(

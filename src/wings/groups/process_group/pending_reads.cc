@@ -257,8 +257,8 @@ void PendingReads::add(std::size_t v, std::size_t step, const Subarray& box, std
   if (parts.sum < elements) file_.nobody_wrote(variable);
   bool alone = false;
   for (const bp::Block* block : parts.blocks) {
-    file_.check_plain(variable, *block);
-    alone |= block->file >= most_joined;
+    file_.check_readable(variable, *block);
+    alone |= block->file >= most_joined || !block->operation.empty();
   }
   const Visible seen = visible_parts(parts.overlaps, box.count, parts.sum);
   if (seen.elements < elements) file_.nobody_wrote(variable);

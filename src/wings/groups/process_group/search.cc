@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/words.h"
+#include "groups/operators/operators.h"
 #include "groups/process_group/range.h"
 
 namespace forebay::process_group {
@@ -156,7 +157,7 @@ Searched search(const BpReader& file, const Search& asked, bool values,
       // The least and greatest value are elements.
       found.certain = found.known && (all_so(what, found.least) || all_so(what, found.greatest));
       if (block.has_value && !found.certain) return;
-      if (values && block.operation.empty()) {
+      if (values && operators::why_unreadable(block).empty()) {
         found.matches = 0;
         file.each_part(v, block, [&](std::span<const std::byte> part) {
           *found.matches += matches_in(what, type, part);

@@ -2,15 +2,19 @@
 //
 // The first byte chooses what the others are: a variable's entry of an index, an attribute's, a
 // head and records of md.idx, the index of groups of md.0, a file of BP3; its bits, byte order, the
-// order of dimensions, and who wrote it.
+// order of dimensions, and who wrote it. Or they are a block behind an operator of adios2.
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "groups/format/bp3_read.h"
 #include "groups/format/bp_cursor.h"
 #include "groups/format/bp_read.h"
+#include "groups/operators/operators.h"
 #include "must.h"
 
 namespace {
@@ -82,6 +86,26 @@ void file(Bytes bytes) {
   }
 }
 
+/// The first bytes are the type, the operator, and the number of elements; the rest is the payload.
+void coded(Bytes bytes) {
+  constexpr std::size_t head = 4, most_elements = 1 << 14;
+  constexpr bp::Type types[] = {bp::Type::float64,    bp::Type::float32, bp::Type::int32,
+                                bp::Type::complex128, bp::Type::uint8,   bp::Type::int64};
+  if (bytes.size() <= head) return;
+  const auto number = [&](std::size_t at) { return std::to_integer<std::size_t>(bytes[at]); };
+  const bp::Type type = types[number(0) % std::size(types)];
+  bp::Block block;
+  block.operation = std::array{"zfp", "bzip2", "blosc"}[number(1) % 3];
+  const std::size_t elements = 1 + (number(2) + (number(3) << 8)) % most_elements;
+  block.bytes = static_cast<Count>(elements) * bp::size_of(type);
+  const Bytes payload = bytes.subspan(head);
+  block.stored = static_cast<Count>(payload.size());
+  if (!forebay::operators::why_unreadable(block).empty()) return;
+  forebay::CodecWorkspace workspace;
+  std::vector<std::byte> values(static_cast<std::size_t>(block.bytes));
+  forebay::operators::decode(type, block, payload, values, workspace);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -105,6 +129,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case 3:
         file(bytes);
+        break;
+      case 4:
+        coded(bytes);
         break;
       default:
         (void)bp::parse_column_major(bytes, swapped);

@@ -8,6 +8,7 @@
 #include "groups/format/bp3_read.h"
 #include "groups/format/bp3_testing.h"
 #include "groups/format/bp_write.h"
+#include "groups/operators/operators_testing.h"
 
 namespace {
 
@@ -110,7 +111,18 @@ int main(int argc, char** argv) {
   write(1, attribute({"words", bp::Type::string_array, {}, {"a", "", "ccc"}}));
   write(1, attribute({"n", bp::Type::int32, bp::Bytes(12), {}}));
   write(2, index());
-  write(4, groups());
+  write(5, groups());
+  // Of 500 and 60 real numbers.
+  const auto coded = [&](int which, int elements, const bp::Bytes& payload) {
+    bp::Bytes all;
+    for (const int byte : {0, which, (elements - 1) & 0xff, (elements - 1) >> 8})
+      all.push_back(static_cast<std::byte>(byte));
+    all.insert(all.end(), payload.begin(), payload.end());
+    write(4, all);
+  };
+  namespace operators = forebay::operators;
+  coded(0, 60, operators::zfp_payload().payload);
+  coded(2, 500, operators::blosc_payload(4000, {operators::zstd_chunk(operators::ramp(500))}));
   constexpr unsigned char adios1 = 2 << 5;
   for (const bool big : {false, true}) {
     const Bp3 made(big);

@@ -1,0 +1,249 @@
+#include "groups/operators/operators.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <vector>
+
+#if __has_include(<bzlib.h>)
+#include <bzlib.h>
+#define FOREBAY_BZIP2 1
+#else
+#define FOREBAY_BZIP2 0
+#endif
+
+#include "base/byteorder.h"
+#include "base/error.h"
+#include "codec/codec_stage.h"
+#include "codec/zfp_stream.h"
+#include "groups/format/bp_cursor.h"
+#include "groups/operators/blosc.h"
+
+namespace forebay::operators {
+
+namespace {
+
+constexpr std::uint8_t header_version = 1;
+constexpr std::size_t common_bytes = 4;
+constexpr std::size_t most_zfp_dimensions = 4;
+
+struct Operator {
+  std::string_view name;
+  std::uint8_t number;
+};
+constexpr Operator all_operators[] = {{"blosc", 0}, {"bzip2", 1}, {"zfp", 7}};
+
+const Operator* find_operator(std::string_view name) {
+  const auto* const found = std::ranges::find(all_operators, name, &Operator::name);
+  return found == std::end(all_operators) ? nullptr : found;
+}
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Errc::ebad_file, "its compressed values are damaged: " + what,
+              "read another copy, or an earlier step");
+}
+
+[[noreturn]] void unknown(const std::string& what) {
+  throw Error(Errc::enotsupport, "its compressed values have " + what,
+              "read it with adios2, and write it without an operator");
+}
+
+std::size_t take_size(bp::Cursor& from) {
+  return static_cast<std::size_t>(from.count("its compressed values have no size"));
+}
+
+std::string take_short_text(bp::Cursor& from) {
+  const auto bytes = from.take(from.number<std::uint8_t>());
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::span<const std::byte> rest_of(const bp::Cursor& from, std::span<const std::byte> all) {
+  return all.subspan(from.at());
+}
+
+// ---- zfp
+
+double number_in(const std::string& text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const char* begin = text.data();
+  while (begin != end && (*begin == ' ' || *begin == '+')) ++begin;
+  if (std::from_chars(begin, end, number).ec != std::errc())
+    damaged("zfp has the parameter \"" + text + "\"");
+  return number;
+}
+
+// Without one of three parameters adios2 leaves zfp to keep all bit planes.
+ZfpMode zfp_mode(const std::map<std::string, std::string>& parameters) {
+  using Kind = ZfpMode::Kind;
+  constexpr double most_planes = 64, most_rate = 128;
+  ZfpMode mode{Kind::precision, most_planes};
+  int chosen = 0;
+  for (const auto& [name, value] : parameters) {
+    if (name == "accuracy")
+      mode = {Kind::accuracy, number_in(value)};
+    else if (name == "precision")
+      mode = {Kind::precision, number_in(value)};
+    else if (name == "rate")
+      mode = {Kind::rate, number_in(value)};
+    else
+      continue;
+    ++chosen;
+  }
+  const double most = mode.kind == Kind::accuracy    ? std::numeric_limits<double>::max()
+                      : mode.kind == Kind::precision ? most_planes
+                                                     : most_rate;
+  if (chosen > 1 || !(mode.parameter >= 0) || mode.parameter > most)
+    damaged("zfp has no parameters that make sense");
+  return mode;
+}
+
+Type zfp_type(bp::Type type) {
+  if (type == bp::Type::complex64) return Type::float32;
+  if (type == bp::Type::complex128) return Type::float64;
+  const Type engine = bp::to_engine(type);
+  if (!is_floating(engine) && engine != Type::int32 && engine != Type::int64)
+    damaged("zfp has no such type");
+  return engine;
+}
+
+// Extents of 1 are left out, and the first ones merged until there are four. zfp's fastest
+// dimension is then the first one, whatever the order in memory. A complex number is two of the
+// last one.
+std::vector<std::size_t> zfp_shape(bp::Type type, std::vector<std::size_t> extents) {
+  std::erase(extents, 1);
+  while (extents.size() > most_zfp_dimensions) {
+    extents[1] *= extents[0];
+    extents.erase(extents.begin());
+  }
+  if (extents.empty()) damaged("zfp has a single value");
+  if (bp::is_complex(type)) extents.back() *= 2;
+  std::ranges::reverse(extents);
+  return extents;
+}
+
+void decode_zfp(bp::Type type, std::span<const std::byte> payload, std::span<std::byte> out,
+                CodecWorkspace::State& state) {
+  bp::Cursor from(payload, false);
+  from.take(common_bytes);
+  const std::size_t dimensions = take_size(from);
+  if (dimensions > std::numeric_limits<std::uint8_t>::max()) damaged("zfp has many dimensions");
+  std::vector<std::size_t> extents;
+  auto bytes = static_cast<Count>(bp::size_of(type));
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    extents.push_back(take_size(from));
+    if (!multiply_fits(bytes, static_cast<Count>(extents.back()), bytes)) bytes = -1;
+  }
+  if (bytes != std::ssize(out)) damaged("zfp has a block of another size");
+  from.take(1 + 3);  // the type, and the version of zfp: streams are the same in all
+  std::map<std::string, std::string> parameters;
+  for (std::size_t n = from.number<std::uint8_t>(); n > 0; --n) {
+    std::string name = take_short_text(from);
+    parameters[std::move(name)] = take_short_text(from);
+  }
+  const auto shape = zfp_shape(type, std::move(extents));
+  zfp_decompress_any(rest_of(from, payload), {zfp_type(type), shape, out.data()},
+                     zfp_mode(parameters), state.check);
+}
+
+// ---- bzip2
+
+#if FOREBAY_BZIP2
+void decode_bzip2(std::span<const std::byte> payload, std::span<std::byte> out) {
+  bp::Cursor from(payload, false);
+  from.take(common_bytes);
+  if (take_size(from) != out.size()) damaged("bzip2 has a block of another size");
+  constexpr std::size_t info_bytes = 16;
+  const std::size_t batches = take_size(from);
+  if (batches > rest_of(from, payload).size() / info_bytes) damaged("bzip2 has many batches");
+  std::size_t done = 0, at = from.at() + batches * info_bytes;
+  for (std::size_t b = 0; b < batches; ++b) {
+    // Places are the lowest 32 bits of them.
+    from.number<std::uint32_t>();
+    const std::size_t decoded = from.number<std::uint32_t>();
+    from.number<std::uint32_t>();
+    const std::size_t stored = from.number<std::uint32_t>();
+    if (decoded > out.size() - done || stored > payload.size() - at)
+      damaged("bzip2 has a batch that reaches out of its block");
+    auto size = static_cast<unsigned>(decoded);
+    // bzip2 only reads what it decodes.
+    auto* const source = const_cast<std::byte*>(payload.data() + at);
+    const int status = BZ2_bzBuffToBuffDecompress(reinterpret_cast<char*>(out.data() + done), &size,
+                                                  reinterpret_cast<char*>(source),
+                                                  static_cast<unsigned>(stored), 0, 0);
+    if (status == BZ_MEM_ERROR) throw Error(Errc::enomem, "no memory to run bzip2");
+    if (status != BZ_OK || size != decoded) damaged("bzip2 cannot decode it");
+    done += decoded;
+    at += stored;
+  }
+  if (done != out.size()) damaged("bzip2 has fewer values than the block");
+}
+#else
+void decode_bzip2(std::span<const std::byte>, std::span<std::byte>) {}
+#endif
+
+// ---- blosc
+
+void decode_blosc_block(std::span<const std::byte> payload, std::span<std::byte> out,
+                        CodecWorkspace& workspace) {
+  bp::Cursor from(payload, false);
+  from.take(common_bytes);
+  if (take_size(from) != out.size()) damaged("blosc has a block of another size");
+  from.take(3);  // the version of blosc
+  auto chunks = rest_of(from, payload);
+  if (from.number<std::uint32_t>() == 0) {
+    const auto number = from.number<std::uint32_t>();
+    chunks = rest_of(from, payload);
+    if (number == 0) {
+      if (chunks.size() != out.size()) damaged("blosc has a block of another size");
+      std::copy(chunks.begin(), chunks.end(), out.begin());
+      return;
+    }
+  }
+  while (!out.empty()) {
+    const BloscSizes sizes = blosc_sizes(chunks);
+    if (sizes.decoded > out.size()) damaged("blosc has a block of another size");
+    decode_blosc(chunks.first(sizes.stored), out.first(sizes.decoded), workspace);
+    chunks = chunks.subspan(sizes.stored);
+    out = out.subspan(sizes.decoded);
+  }
+}
+
+}  // namespace
+
+std::string why_unreadable(const bp::Block& block) {
+  if (block.operation.empty()) return {};
+  const std::string me = "values behind ADIOS's operator " + block.operation;
+  if (find_operator(block.operation) == nullptr) return me;
+#if !FOREBAY_BZIP2
+  if (block.operation == "bzip2") return me + ", which this build lacks (libbz2)";
+#endif
+  if (block.stored == 0) return me + " of an old or foreign form";
+  return {};
+}
+
+void decode(bp::Type type, const bp::Block& block, std::span<const std::byte> payload,
+            std::span<std::byte> out, CodecWorkspace& workspace) {
+  try {
+    bp::Cursor from(payload, false);
+    const auto number = from.number<std::uint8_t>();
+    const Operator* const its = find_operator(block.operation);
+    if (its == nullptr || number != its->number) damaged("another operator made them");
+    if (from.number<std::uint8_t>() != header_version) unknown("a later version");
+    if (its->name == "zfp") return decode_zfp(type, payload, out, workspace.state());
+    if (its->name == "bzip2") return decode_bzip2(payload, out);
+    decode_blosc_block(payload, out, workspace);
+  } catch (const Error& error) {
+    // Codecs call it a file that is no netCDF file.
+    if (error.code() == Errc::enotnc) damaged(error.message());
+    throw;
+  }
+}
+
+}  // namespace forebay::operators
