@@ -111,7 +111,8 @@ class Checker {
     auto known = ends_.find(block.file);
     if (known == ends_.end())
       known = ends_.emplace(block.file, file_.data(block.file).size()).first;
-    if (block.bytes > 0 && block.bytes > known->second - block.payload)
+    if (const Count bytes = bp::stored_bytes(block);
+        bytes > 0 && bytes > known->second - block.payload)
       throw Error(Errc::etrunc, file_.data_path(block.file) + " ends before a block's values");
     if (!values_ || block.bytes == 0) return;
     const bp::Type type = file_.variables()[v].variable.type;

@@ -141,7 +141,7 @@ void decode_zfp(bp::Type type, std::span<const std::byte> payload, std::span<std
     if (!multiply_fits(bytes, static_cast<Count>(extents.back()), bytes)) bytes = -1;
   }
   if (bytes != std::ssize(out)) damaged("zfp has a block of another size");
-  from.take(1 + 3);  // the type, and the version of zfp: streams are the same in all
+  from.take(4 + 3);  // the type, and the version of zfp: streams are the same in all
   std::map<std::string, std::string> parameters;
   for (std::size_t n = from.number<std::uint8_t>(); n > 0; --n) {
     std::string name = take_short_text(from);

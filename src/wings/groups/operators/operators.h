@@ -2,7 +2,7 @@
 // each with a header of its own, since adios2 2.8.
 //
 //     u8 operator, u8 version (1), u16 0        then
-//     zfp     u64 dimensions, u64 extent of each, u8 type, u8 × 3 version of zfp,
+//     zfp     u64 dimensions, u64 extent of each, u32 type, u8 × 3 version of zfp,
 //             u8 parameters, name and value of each as u8 length and text, the stream
 //     bzip2   u64 bytes of the values, u64 batches, u32 × 4 for each (where it begins and its
 //     bytes,

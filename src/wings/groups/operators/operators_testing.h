@@ -107,7 +107,7 @@ inline ZfpMade zfp_payload() {
   ZfpMade made{head_of(7), memory_of(back)};
   put(made.payload, std::uint64_t{extents.size()});
   for (const std::size_t n : extents) put(made.payload, std::uint64_t{n});
-  for (const int n : {10, 1, 0, 0, 1, 8}) put(made.payload, static_cast<std::uint8_t>(n));
+  for (const int n : {10, 0, 0, 0, 1, 0, 0, 1, 8}) put(made.payload, static_cast<std::uint8_t>(n));
   put_bytes(made.payload, bytes_of("accuracy"));
   put(made.payload, std::uint8_t{4});
   put_bytes(made.payload, bytes_of("1e-2"));

@@ -23,7 +23,7 @@ except ImportError:
     sys.exit(77)
 
 # The largest error of each; of others none.
-BOUNDS = {"zfp_accuracy": 1e-3, "zfp_flat": 0.01, "zfp_rate": 0.01, "zfp_precision": 1e-3, "zfp_five": 1e-9,
+BOUNDS = {"zfp_accuracy": 1e-3, "zfp_flat": 0.01, "zfp_rate": 0.01, "zfp_precision": 1e-3, "zfp_all": 8, "zfp_five": 1e-9,
           "zfp_complex": 1e-6}
 
 
@@ -68,7 +68,7 @@ def check_damaged(command, path, rng):
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(path, copy)
         spoiled = bytearray(whole)
-        for _ in range(4000):
+        for _ in range(rng.choice((3, 40, 4000))):
             spoiled[rng.randrange(64, len(spoiled))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
         if n % 5 == 4:
             del spoiled[rng.randrange(64, len(spoiled)):]
@@ -78,7 +78,7 @@ def check_damaged(command, path, rng):
             assert done.returncode in (0, 1, 2), (done.returncode, done.stderr)
             refused += done.returncode != 0
             assert "memory" not in done.stderr, done.stderr
-    assert refused > 10, refused
+    assert refused > 5, refused
     return refused
 
 
@@ -104,7 +104,7 @@ def main():
     found = json.loads(done.stdout)["files"][0]
     assert done.returncode == 0 and not found["damages"], found
     assert without == "bzip2" or not any("not looked at" in note for note in found["notes"]), found["notes"]
-    done = run(command, "find", "--values", "lz4_bitshuffle > 564", path)
+    done = run(command, "find", "--values", "lz4_bitshuffle > 562", path)
     assert done.returncode == 0 and "step 4" in done.stdout, done.stdout + done.stderr
 
     copy = options.dir / "copy.nc"
