@@ -115,7 +115,7 @@ def main():
     print("found by values, checked, and converted by several ranks: the same")
 
     if options.reader:
-        for hints in ("", "buffer_limit=64k;log_memory=8k"):
+        for hints in ("", "buffer_limit=64k;window_size=4k;transport=aggregated;ranks_per_node=2"):
             done = subprocess.run([*options.launch.split(), options.reader, str(path)], capture_output=True, text=True,
                                   env=dict(os.environ, FOREBAY_HINTS=hints), timeout=300)
             assert done.returncode == 0, done.stderr
