@@ -78,8 +78,9 @@ void add_method_keys(std::vector<KeySpec>& keys) {
   keys.push_back(part_key(PartKind::stage, "stage", "auto", &Method::stage,
                           "Where requests wait before they are laid out."));
   keys.push_back(plain_key({"codec", codec_words(), "none",
-                            "What bytes stand for a chunk of a chunked variable, or a part of a "
-                            "decomposed one's slabs: a pipeline of stages, separated by commas, "
+                            "What bytes stand for a chunk of a chunked variable, a part of a "
+                            "decomposed one's slabs, or a block of a BP file: a pipeline of "
+                            "stages, separated by commas, "
                             "each with parameters after a colon "
                             "(shuffle,zstd:3). Lossy stages need an error bound and apply to "
                             "floating-point variables; given for a whole file they leave "
@@ -87,7 +88,8 @@ void add_method_keys(std::vector<KeySpec>& keys) {
                             "method"},
                            KeyKind::codec, KeyFamily::own)
                      .honoured_by(netcdf_files | FrontEnd::hdf5 | FrontEnd::checkpoints |
-                                  FrontEnd::convert_hdf5 | FrontEnd::convert_zarr)
+                                  FrontEnd::groups | FrontEnd::convert_hdf5 |
+                                  FrontEnd::convert_zarr)
                      .with(encoded_layouts));
 }
 

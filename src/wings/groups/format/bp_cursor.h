@@ -59,4 +59,13 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
+/// A block's operator, as Characteristic::transform_type has it.
+struct Operation {
+  std::string name;
+  std::uint8_t type = 0;  // type and extents of the values before the operator
+  Shape extents;
+  Count values = 0, stored = 0;  // bytes before and behind it, if the file says so as adios2 does
+};
+Operation parse_operation(Cursor& from);
+
 }  // namespace forebay::bp

@@ -74,6 +74,11 @@ void parse_characteristics(Cursor from, Type type, Block& block) {
       block.moments.sum = std::bit_cast<double>(from.number<std::uint64_t>());
       block.moments.squares = std::bit_cast<double>(from.number<std::uint64_t>());
       block.has_range = block.has_moments = true;
+    } else if (what == Characteristic::transform_type) {
+      Operation operation = parse_operation(from);
+      block.operation = std::move(operation.name);
+      block.bytes = operation.values;
+      block.stored = operation.stored;
     } else {
       damaged("a block with a characteristic " + std::to_string(static_cast<int>(what)));
     }
@@ -86,6 +91,15 @@ Count payload_bytes(Type type, const Shape& at) {
   for (const Count n : at.count)
     if (n < 0 || __builtin_mul_overflow(bytes, n, &bytes)) damaged("a block of no size");
   return bytes;
+}
+
+// The index is printed from what the block says, so its operator must have both sizes.
+Count stored_payload(const GroupBlock& parsed) {
+  const Block& block = parsed.block;
+  const Count values = payload_bytes(parsed.variable.type, block.at);
+  if (block.operation.empty()) return values;
+  if (block.bytes != values || block.stored == 0) damaged("a block behind an operator of no size");
+  return block.stored;
 }
 
 // A local value must have its value, and an array of numbers its range. Others have neither.
@@ -149,7 +163,7 @@ GroupBlock parse_group_block(std::span<const std::byte> bytes) {
   const Count payload = parsed.bytes - parsed.payload;
   const bool fits = type == Type::string && !parsed.block.has_value
                         ? payload >= 2
-                        : payload == payload_bytes(type, parsed.block.at);
+                        : payload == stored_payload(parsed);
   if (!fits) damaged("a block of " + parsed.variable.name + " is not as long as its values");
   return parsed;
 }

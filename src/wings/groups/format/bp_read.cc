@@ -136,12 +136,17 @@ void parse_ranges(Cursor& from, Type type, std::size_t dimensions, Block& block)
   skip(from, type, 2 * parts);
 }
 
-struct Operation {
-  std::string name;
-  std::uint8_t type = 0;  // type and extents of the values before the operator
-  Shape extents;
-  Count values = 0, stored = 0;  // bytes before and behind it, if the file says so as adios2 does
-};
+template <typename T>
+void swap_each(std::span<std::byte> values) {
+  for (std::size_t at = 0; at + sizeof(T) <= values.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, values.data() + at, sizeof value);
+    value = byte_swapped(value);
+    std::memcpy(values.data() + at, &value, sizeof value);
+  }
+}
+
+}  // namespace
 
 Operation parse_operation(Cursor& from) {
   Operation operation;
@@ -160,18 +165,6 @@ Operation parse_operation(Cursor& from) {
   if (operation.name.empty()) damaged("an operator without a name");
   return operation;
 }
-
-template <typename T>
-void swap_each(std::span<std::byte> values) {
-  for (std::size_t at = 0; at + sizeof(T) <= values.size(); at += sizeof(T)) {
-    T value;
-    std::memcpy(&value, values.data() + at, sizeof value);
-    value = byte_swapped(value);
-    std::memcpy(values.data() + at, &value, sizeof value);
-  }
-}
-
-}  // namespace
 
 Value Cursor::value(Type type) {
   Value value{};

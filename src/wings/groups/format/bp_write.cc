@@ -149,6 +149,20 @@ void add_range(Characteristics& list, Type type, const Block& block, Form form) 
   put(out, block.moments.squares);
 }
 
+/// Adds the operator that made the payload.
+void add_operation(Characteristics& list, Type type, const Block& block) {
+  if (block.operation.empty()) return;
+  constexpr std::uint16_t bytes_of_sizes = 16;
+  Bytes& out = list.begin(Characteristic::transform_type);
+  put(out, static_cast<std::uint8_t>(block.operation.size()));
+  put_raw(out, block.operation);
+  put(out, static_cast<std::uint8_t>(type));
+  put_dimensions(out, block.at, false);
+  put(out, bytes_of_sizes);
+  put(out, static_cast<std::uint64_t>(block.bytes));
+  put(out, static_cast<std::uint64_t>(block.stored));
+}
+
 Count elements_of(const Attribute& attribute) {
   const Count size = size_of(attribute.type);
   return size == 0 ? static_cast<Count>(attribute.texts.size())
@@ -330,6 +344,7 @@ GroupImage::Places GroupImage::add(const Variable& variable, std::uint32_t membe
   } else if (is_local_value(block.at)) {
     add_value(characteristics, variable.type, block);
   }
+  add_operation(characteristics, variable.type, block);
   characteristics.end(variable.name);
   // The end tag is padded so that the payload is aligned.
   const Offset tagged = here() + 5;
@@ -488,6 +503,7 @@ void append_block(Bytes& out, const Variable& variable, const Block& block, Form
   } else if (tells_range(variable, block)) {
     add_range(characteristics, variable.type, block, form);
   }
+  add_operation(characteristics, variable.type, block);
   characteristics.add(Characteristic::offset, block.place);
   // ADIOS 1 expects the place of a text's characters, not of its length.
   const bool is_text = variable.type == Type::string && !is_local_value(block.at);

@@ -24,20 +24,20 @@
 #include "codec/zfp_stream.h"
 #include "groups/format/bp_cursor.h"
 #include "groups/operators/blosc.h"
+#include "groups/operators/forms.h"
 
 namespace forebay::operators {
 
 namespace {
 
-constexpr std::uint8_t header_version = 1;
 constexpr std::size_t common_bytes = 4;
-constexpr std::size_t most_zfp_dimensions = 4;
 
 struct Operator {
   std::string_view name;
-  std::uint8_t number;
+  Number number;
 };
-constexpr Operator all_operators[] = {{"blosc", 0}, {"bzip2", 1}, {"zfp", 7}};
+constexpr Operator all_operators[] = {
+    {"blosc", Number::blosc}, {"bzip2", Number::bzip2}, {"zfp", Number::zfp}};
 
 const Operator* find_operator(std::string_view name) {
   const auto* const found = std::ranges::find(all_operators, name, &Operator::name);
@@ -113,21 +113,6 @@ Type zfp_type(bp::Type type) {
   return engine;
 }
 
-// Extents of 1 are left out, and the first ones merged until there are four. zfp's fastest
-// dimension is then the first one, whatever the order in memory. A complex number is two of the
-// last one.
-std::vector<std::size_t> zfp_shape(bp::Type type, std::vector<std::size_t> extents) {
-  std::erase(extents, 1);
-  while (extents.size() > most_zfp_dimensions) {
-    extents[1] *= extents[0];
-    extents.erase(extents.begin());
-  }
-  if (extents.empty()) damaged("zfp has a single value");
-  if (bp::is_complex(type)) extents.back() *= 2;
-  std::ranges::reverse(extents);
-  return extents;
-}
-
 void decode_zfp(bp::Type type, std::span<const std::byte> payload, std::span<std::byte> out,
                 CodecWorkspace::State& state) {
   bp::Cursor from(payload, false);
@@ -148,6 +133,7 @@ void decode_zfp(bp::Type type, std::span<const std::byte> payload, std::span<std
     parameters[std::move(name)] = take_short_text(from);
   }
   const auto shape = zfp_shape(type, std::move(extents));
+  if (shape.empty()) damaged("zfp has a single value");
   zfp_decompress_any(rest_of(from, payload), {zfp_type(type), shape, out.data()},
                      zfp_mode(parameters), state.check);
 }
@@ -217,6 +203,18 @@ void decode_blosc_block(std::span<const std::byte> payload, std::span<std::byte>
 
 }  // namespace
 
+std::vector<std::size_t> zfp_shape(bp::Type type, std::vector<std::size_t> extents) {
+  constexpr std::size_t most_dimensions = 4;
+  std::erase(extents, 1);
+  while (extents.size() > most_dimensions) {
+    extents[1] *= extents[0];
+    extents.erase(extents.begin());
+  }
+  if (bp::is_complex(type) && !extents.empty()) extents.back() *= 2;
+  std::ranges::reverse(extents);
+  return extents;
+}
+
 std::string why_unreadable(const bp::Block& block) {
   if (block.operation.empty()) return {};
   const std::string me = "values behind ADIOS's operator " + block.operation;
@@ -232,7 +230,7 @@ void decode(bp::Type type, const bp::Block& block, std::span<const std::byte> pa
             std::span<std::byte> out, CodecWorkspace& workspace) {
   try {
     bp::Cursor from(payload, false);
-    const auto number = from.number<std::uint8_t>();
+    const auto number = static_cast<Number>(from.number<std::uint8_t>());
     const Operator* const its = find_operator(block.operation);
     if (its == nullptr || number != its->number) damaged("another operator made them");
     if (from.number<std::uint8_t>() != header_version) unknown("a later version");

@@ -3,6 +3,7 @@
 // file (single_file.h).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,8 @@
 #include "base/types.h"
 #include "comm/comm.h"
 #include "groups/format/bp.h"
+#include "groups/operators/encoder.h"
+#include "groups/operators/encoder.h"
 #include "groups/process_group/name_catalogue.h"
 #include "groups/process_group/step_index.h"
 #include "storage/file.h"
@@ -59,6 +62,8 @@ struct WriteOptions {
   /// BP3: one file, with the index of all steps at its end. All ranks share it, steps are written
   /// at once, and copies are kept until the step ends, whatever step_memory is.
   bool one_file = false;
+  /// Returns what encodes the blocks of a variable, or null. Not set: nothing does.
+  std::function<std::shared_ptr<const operators::Encoder>(const std::string& variable)> encoder_of;
   int ranks_per_node = 0;  ///< as for Comm::split_node()
 };
 

@@ -165,14 +165,30 @@ void StepBlocks::take_value(Block& one) const {
 
 void StepBlocks::copy(Block& one) {
   std::byte* const room = copies_.find(one.data.size());
+  if (!one.block.operation.empty()) {
+    std::copy(one.data.begin(), one.data.end(), room);
+    one.data = {room, one.data.size()};
+    copies_.take(one.data.size());
+    return;
+  }
   const Range range = copy_with_range(names_.variable(one.name).type, one.data, room, one.measure);
   copies_.take(one.data.size());
   one.data = {room, one.data.size()};
   if (!one.block.has_value) note_range(one.block, range, one.measure);
 }
 
+void StepBlocks::code(Block& one, const operators::CodedBlock& coded) const {
+  const std::span<const std::byte> values = one.data;
+  if (!coded.lossy.empty()) one.data = coded.lossy;
+  take_range(one);
+  one.block.operation = coded.operation;
+  one.block.bytes = std::ssize(values);
+  one.block.stored = std::ssize(coded.payload);
+  one.data = coded.payload;
+}
+
 void StepBlocks::take_range(Block& one) const {
-  if (one.block.has_value) return;
+  if (one.block.has_value || !one.block.operation.empty()) return;
   note_range(one.block, range_of(names_.variable(one.name).type, one.data, one.measure),
              one.measure);
 }

@@ -19,6 +19,7 @@
 #include "base/copy_room.h"
 #include "base/types.h"
 #include "groups/format/bp_write.h"
+#include "groups/operators/encoder.h"
 #include "groups/process_group/name_catalogue.h"
 #include "groups/process_group/range.h"
 #include "groups/process_group/step_index.h"
@@ -132,6 +133,9 @@ class StepBlocks {
                                std::span<const std::byte> data, const Catalogue& known);
   /// Copies the bytes of a block, and finds their range.
   void copy(Block& block);
+  /// Puts bytes that an encoder made in place of a block's values. The range is that of the values
+  /// that they decode to.
+  void code(Block& block, const operators::CodedBlock& coded) const;
   /// Finds the range alone.
   void take_range(Block& block) const;
   void add(Block&& block);

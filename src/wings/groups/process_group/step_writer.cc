@@ -101,9 +101,11 @@ void StepWriter::add(const bp::Variable& variable, bp::Shape shape, std::span<co
   if (!block) return;
   block->lent = lent;
   block->measure = measure;
+  if (!lent) encode(*block, variable);
+  const std::size_t bytes = block->data.size();
   // A block that does not fit even into empty memory is written from the caller's memory.
-  const auto is_through = [&] { return !lent && blocks_.is_beyond(room(), data.size()); };
-  const auto may_wait = [&] { return !blocks_.is_beyond(options_.step_memory, data.size()); };
+  const auto is_through = [&] { return !lent && blocks_.is_beyond(room(), bytes); };
+  const auto may_wait = [&] { return !blocks_.is_beyond(options_.step_memory, bytes); };
   if (is_through()) let_out(may_wait());
   const bool through = is_through();
   if (through)
@@ -124,6 +126,20 @@ void StepWriter::add(const bp::Variable& variable, bp::Shape shape, std::span<co
   }
   ++report_[Counter::requests];
   report_[Counter::bytes_asked_write] += static_cast<std::int64_t>(data.size());
+}
+
+/// Encodes a block of an array, if its variable has an encoder and that makes it smaller.
+void StepWriter::encode(StepBlocks::Block& block, const bp::Variable& variable) {
+  if (!options_.encoder_of || block.block.has_value || variable.type == bp::Type::string) return;
+  const StepTimer timer(report_, Step::encode);
+  auto known = encoders_.find(variable.name);
+  if (known == encoders_.end())
+    known = encoders_.emplace(variable.name, options_.encoder_of(variable.name)).first;
+  if (!known->second) return;
+  coded_.lossy.clear();
+  if (known->second->encode(variable.type, block.block.at.count, options_.column_major, block.data,
+                            workspace_, coded_))
+    blocks_.code(block, coded_);
 }
 
 void StepWriter::add_attribute(const bp::Attribute& attribute) {

@@ -31,6 +31,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -80,7 +81,8 @@ class StepWriter {
 
   /// Local. Adds a block to the current step. `data` has its elements one after another, in the
   /// order that the shape has, or the text of a string without a zero. `lent`: the bytes must stay
-  /// unchanged until end_step() returns, and are not copied; otherwise they are copied now. A rank
+  /// unchanged until end_step() returns, and are neither copied nor encoded; otherwise they are
+  /// copied now, or what WriteOptions::encoder_of makes of them. A rank
   /// may write several blocks of a variable. A local array without elements leaves nothing in the
   /// file, which cannot tell it from a scalar. Neither does a global array without elements on any
   /// rank. A joined array becomes a global one in a BP3 file. `measure`: which statistics the index
@@ -158,6 +160,7 @@ class StepWriter {
   LoggedPiece logged(VarId file) const;
   LoggedPiece logged_data(std::uint32_t number) const;
 
+  void encode(StepBlocks::Block& block, const bp::Variable& variable);
   bool passes_through();
   Count room();
   void let_out(bool may_wait);
@@ -192,7 +195,10 @@ class StepWriter {
   // Sums of the last ended step. `mine` is empty if there was none. All ranks have it empty, or
   // none.
   RankSums last_;
-  bool could_pass_ = true;  // no early write of this step has failed
+  std::unordered_map<std::string, std::shared_ptr<const operators::Encoder>> encoders_;
+  CodecWorkspace workspace_;
+  operators::CodedBlock coded_;  // of the block that is added
+  bool could_pass_ = true;       // no early write of this step has failed
   Meetings meetings_;
 };
 

@@ -136,7 +136,7 @@ void check_blocks(const BpReader& file, const std::string& path, Count size) {
   for (std::size_t v = 0; v < file.variables().size(); ++v)
     for (const std::uint32_t step : file.variables()[v].steps.numbers())
       file.each_block(v, step, [&](const bp::Block& block) {
-        if (!block.has_value && block.bytes > size - block.payload)
+        if (!block.has_value && bp::stored_bytes(block) > size - block.payload)
           cannot_append(path, "values of step " + std::to_string(step) + " are not there");
       });
 }

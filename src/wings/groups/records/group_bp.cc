@@ -62,6 +62,13 @@ process_group::WriteOptions options_of(const GroupDefinition& group, const Metho
   const bool says = options.one_file || method.origin.contains("subfiling") || by_mpi_io(method);
   if (method.layout == "auto" && !says)
     options.ranks_per_file = process_group::WriteOptions::by_size;
+  const auto encoder_of = [method](const std::string& variable) {
+    return operators::make_encoder(variable_value(method, variable, "codec"));
+  };
+  operators::make_encoder(method.codec);
+  bool any = false;
+  for (const GroupVariable& variable : group.variables) any |= encoder_of(variable.name) != nullptr;
+  if (any || method.codec != "none") options.encoder_of = encoder_of;
   options.group = group.name;
   options.column_major = group.column_major;
   return options;
