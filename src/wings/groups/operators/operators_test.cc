@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +16,7 @@
 #include "base/attempt.h"
 #include "base/error.h"
 #include "groups/operators/blosc.h"
+#include "groups/operators/encoder.h"
 #include "groups/operators/lz.h"
 #include "groups/operators/operators_testing.h"
 
@@ -186,6 +191,86 @@ TEST(Operators, damaged_blocks_are_refused_or_decoded) {
         try_one(spoiled);
       }
     }
+  }
+}
+
+// ---- encoders
+
+std::optional<Bytes> coded_and_back(const std::string& codec, bp::Type type,
+                                    const std::vector<Count>& extents, const Bytes& values,
+                                    bool column_major = false) {
+  CodecWorkspace workspace;
+  CodedBlock coded;
+  if (!make_encoder(codec)->encode(type, extents, column_major, values, workspace, coded))
+    return std::nullopt;
+  EXPECT_LT(coded.payload.size(), values.size());
+  const Bytes payload(coded.payload.begin(), coded.payload.end());
+  const Bytes back = decoded(coded.operation, type, values.size(), payload);
+  if (!coded.lossy.empty()) {
+    EXPECT_EQ(Bytes(coded.lossy.begin(), coded.lossy.end()), back);
+  }
+  return back;
+}
+
+TEST(Encoder, lossless_codecs_give_back_each_type) {
+  // Several blocks of a chunk, the last one shorter.
+  const Bytes values = memory_of(ramp(100000));
+  for (const char* codec : {"zstd", "shuffle,zstd:3", "deflate:6", "shuffle,deflate:1"})
+    for (const auto type : {bp::Type::float64, bp::Type::int32, bp::Type::int16, bp::Type::uint8,
+                            bp::Type::complex64, bp::Type::complex128})
+      EXPECT_EQ(coded_and_back(codec, type, {std::ssize(values) / bp::size_of(type)}, values),
+                values)
+          << codec;
+}
+
+TEST(Encoder, zfp_keeps_its_bound_in_either_order_of_dimensions) {
+  std::vector<double> values;
+  for (int i = 0; i < 3840; ++i) values.push_back(100 * std::sin(i / 200.0));
+  const Bytes raw = memory_of(values);
+  for (const std::vector<Count>& extents : {std::vector<Count>{3840},
+                                            {48, 80},
+                                            {16, 1, 240},
+                                            {8, 8, 60},
+                                            {4, 4, 8, 30},
+                                            {4, 4, 4, 6, 10}})
+    for (const bool column_major : {false, true}) {
+      const auto back =
+          coded_and_back("zfp:accuracy=1e-2", bp::Type::float64, extents, raw, column_major);
+      ASSERT_TRUE(back);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        double value;
+        std::memcpy(&value, back->data() + 8 * i, sizeof value);
+        EXPECT_NEAR(value, values[i], 1e-2);
+      }
+    }
+  EXPECT_TRUE(coded_and_back("zfp:rate=20", bp::Type::float64, {48, 80}, raw));
+  EXPECT_TRUE(coded_and_back("zfp:precision=24", bp::Type::float64, {48, 80}, raw));
+}
+
+TEST(Encoder, what_no_codec_helps_stays_as_it_is) {
+  std::vector<double> values = ramp(480);
+  EXPECT_FALSE(coded_and_back("zstd", bp::Type::float64, {100}, memory_of(ramp(100))));  // few
+  EXPECT_FALSE(coded_and_back("zfp:rate=8", bp::Type::int64, {480}, memory_of(values)));
+  values[7] = std::numeric_limits<double>::quiet_NaN();
+  for (const char* codec : {"zfp:accuracy=1e-2", "zfp:rate=20", "zfp:precision=24"})
+    EXPECT_FALSE(coded_and_back(codec, bp::Type::float64, {480}, memory_of(values))) << codec;
+  values = ramp(480);
+  values[301] = 1e300;
+  EXPECT_FALSE(coded_and_back("zfp:accuracy=1e-2", bp::Type::float64, {480}, memory_of(values)));
+  Bytes noise(8000);
+  std::uint64_t state = 1;
+  for (std::byte& byte : noise)
+    byte = static_cast<std::byte>((state = state * 6364136223846793005U + 1) >> 56);
+  EXPECT_FALSE(coded_and_back("shuffle,zstd:3", bp::Type::float64, {1000}, noise));
+}
+
+TEST(Encoder, codecs_without_an_operator_are_refused) {
+  EXPECT_EQ(make_encoder("none"), nullptr);
+  for (const char* codec : {"zfp:reversible", "zfp:relative=1e-3", "shuffle", "float32,zstd:3",
+                            "zfp:accuracy=1e-3,zstd"}) {
+    const auto failed = attempt_to([&] { make_encoder(codec); });
+    ASSERT_TRUE(failed) << codec;
+    EXPECT_EQ(failed->code(), Errc::enotsupport) << codec;
   }
 }
 

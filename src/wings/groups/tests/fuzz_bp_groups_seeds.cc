@@ -35,6 +35,20 @@ Made group(const bp::Variable& variable, const bp::Shape& at, std::size_t bytes)
   return {bytes_of(image), places.head};
 }
 
+Made coded_group() {
+  static constexpr std::array<std::byte, 20> payload{};
+  bp::GroupImage image("restart", false, 3, {1, 0x1234, 2});
+  bp::Block block;
+  block.at = {{8, 2}, {4, 0}, {4, 2}};
+  block.has_range = true;
+  block.operation = "blosc";
+  block.bytes = 64;
+  block.stored = std::ssize(payload);
+  const auto places = image.add({"T", bp::Type::float64}, 4, block, payload);
+  image.finish(4096);
+  return {bytes_of(image), places.head};
+}
+
 Made group(const bp::Attribute& attribute) {
   bp::GroupImage image("restart", true, 3);
   image.add(attribute, 5);
@@ -58,7 +72,7 @@ int main(int argc, char** argv) {
                static_cast<std::streamsize>(bytes.size()) - from);
   };
   for (const Made& made :
-       {group({"T", bp::Type::float64}, {{8, 2}, {4, 0}, {4, 2}}, 64),
+       {coded_group(), group({"T", bp::Type::float64}, {{8, 2}, {4, 0}, {4, 2}}, 64),
         group({"local", bp::Type::int32}, {{}, {}, {3}}, 12),
         group({"joined", bp::Type::complex64}, {{bp::joined}, {}, {2}}, 16),
         group({"scalar", bp::Type::uint8}, {}, 1), group({"text", bp::Type::string}, {}, 5),
