@@ -17,7 +17,6 @@
 #include "comm/comm.h"
 #include "groups/format/bp.h"
 #include "groups/operators/encoder.h"
-#include "groups/operators/encoder.h"
 #include "groups/process_group/name_catalogue.h"
 #include "groups/process_group/step_index.h"
 #include "storage/file.h"

@@ -9,6 +9,7 @@
 #include "comm/agree.h"
 #include "comm/left_open.h"
 #include "dataset/print_report.h"
+#include "groups/operators/encoder.h"
 #include "groups/process_group/step_writer.h"
 #include "groups/records/group_staging.h"
 #include "groups/records/group_types.h"
@@ -56,6 +57,19 @@ void settle_transport(Method& method) {
   throw Error(Errc::enotsupport, both, "choose stage=direct, or transport=posix");
 }
 
+/// A codec that adios2 has no operator for does not reach this file if it is a general rule.
+/// Errc::enotsupport: it was named for the file.
+void settle_codec(Method& method) {
+  const auto failed = attempt_to([&] { operators::make_encoder(method.codec); });
+  if (!failed) return;
+  const auto said = method.origin.find("codec");
+  if (failed->code() != Errc::enotsupport || said == method.origin.end() || said->second.names_file)
+    throw *failed;
+  method.notes.push_back(said->second.text + " did not reach this file: " + failed->message());
+  method.origin.erase(said);
+  method.codec = "none";
+}
+
 process_group::WriteOptions options_of(const GroupDefinition& group, const Method& method) {
   process_group::WriteOptions options = group_write_options(method);
   // MPI-IO is for ranks that write one file.
@@ -65,7 +79,6 @@ process_group::WriteOptions options_of(const GroupDefinition& group, const Metho
   const auto encoder_of = [method](const std::string& variable) {
     return operators::make_encoder(variable_value(method, variable, "codec"));
   };
-  operators::make_encoder(method.codec);
   bool any = false;
   for (const GroupVariable& variable : group.variables) any |= encoder_of(variable.name) != nullptr;
   if (any || method.codec != "none") options.encoder_of = encoder_of;
@@ -232,6 +245,7 @@ std::unique_ptr<GroupWriter> write_process_groups(const Comm& comm, const std::s
   Method kept = method;
   keep_honoured(kept, FrontEnd::groups);
   settle_transport(kept);
+  settle_codec(kept);
   return std::make_unique<ProcessGroups>(comm, path, group, kept, append);
 }
 
