@@ -98,7 +98,7 @@ Filter filter_of(std::span<const std::byte> chunk) {
     if (filter == Filter::none || filter == Filter::shortened) continue;
     if (filter != Filter::shuffle && filter != Filter::bitshuffle)
       unknown_in_chunk("filter " + std::to_string(byte_at(chunk, filters_at + i)));
-    if (only != Filter::none) unknown_in_chunk("two filter_slots");
+    if (only != Filter::none) unknown_in_chunk("two filters");
     only = filter;
   }
   return only;
