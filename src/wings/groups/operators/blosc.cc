@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t head_bytes = 16, long_head_bytes = 32;
 // Bits of the flags. Both shuffles together say that the head is a long one, which lists
-// filter_slots.
+// filters.
 constexpr unsigned byte_shuffle = 1, plain_copy = 2, bit_shuffle = 4, delta = 8, one_stream = 16;
 constexpr unsigned newest_version = 6;
 // In the long head.
