@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "base/byteorder.h"
 #include "base/error.h"
@@ -157,8 +158,12 @@ Operation parse_operation(Cursor& from) {
   constexpr std::size_t sizes = 16;
   const std::size_t bytes = from.number<std::uint16_t>();
   if (bytes == sizes) {
-    operation.values = from.count("values behind an operator have no size");
-    operation.stored = from.count("values behind an operator have no size");
+    // ADIOS 1 may have something else there, which is no reason to refuse the file.
+    const auto values = from.number<std::uint64_t>(), stored = from.number<std::uint64_t>();
+    if (std::in_range<Count>(values) && std::in_range<Count>(stored)) {
+      operation.values = static_cast<Count>(values);
+      operation.stored = static_cast<Count>(stored);
+    }
   } else {
     from.take(bytes);
   }

@@ -162,7 +162,7 @@ TEST(BpRead, an_operator_is_told_by_its_name) {
 }
 
 TEST(BpRead, adios2_says_how_long_values_behind_an_operator_are) {
-  const auto stored = [](std::uint64_t values) {
+  const auto stored = [](std::uint64_t values, std::uint64_t size = 20) {
     Bytes behind;
     put_extents(behind, 8, 8, 0);
     put(behind, std::uint8_t{11});
@@ -174,11 +174,14 @@ TEST(BpRead, adios2_says_how_long_values_behind_an_operator_are) {
     for (const std::uint64_t n : {8, 8, 0}) put(behind, n);
     put(behind, std::uint16_t{16});
     put(behind, values);
-    put(behind, std::uint64_t{20});
+    put(behind, size);
     return only_block(entry_of(behind, 3)).stored;
   };
   EXPECT_EQ(stored(32), 20);
   EXPECT_EQ(stored(33), 0);  // not of this block: some other form
+  constexpr std::uint64_t beyond = std::uint64_t{1} << 63;
+  EXPECT_EQ(stored(32, beyond), 0);
+  EXPECT_EQ(stored(beyond), 0);
 }
 
 TEST(BpRead, shapes_that_make_no_sense_are_damage) {

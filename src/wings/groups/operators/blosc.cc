@@ -21,6 +21,8 @@ constexpr std::size_t head_bytes = 16, long_head_bytes = 32;
 // filters.
 constexpr unsigned byte_shuffle = 1, plain_copy = 2, bit_shuffle = 4, delta = 8, one_stream = 16;
 constexpr unsigned newest_version = 6;
+// Up to this version, bits are shuffled only in blocks whose elements are a multiple of 8.
+constexpr unsigned last_of_blosc1 = 2;
 // In the long head.
 constexpr std::size_t filters_at = 16, filter_slots = 6, more_flags_at = 30, flags_at = 31;
 constexpr unsigned dictionary = 1, special_shift = 4, special_mask = 7;
@@ -83,7 +85,7 @@ void unshuffle_planes(std::span<std::byte> out, std::span<const std::byte> in, s
 
 struct Head {
   std::size_t bytes = head_bytes, width = 1, decoded = 0, block = 0, stored = 0;
-  unsigned flags = 0;
+  unsigned version = 0, flags = 0;
   Special special = Special::none;
   Filter filter = Filter::none;
   Compressor compressor = Compressor::blosclz;
@@ -107,9 +109,9 @@ Filter filter_of(std::span<const std::byte> chunk) {
 Head parse_head(std::span<const std::byte> chunk) {
   if (chunk.size() < head_bytes) bad_chunk("it is cut short");
   Head head;
-  const unsigned version = byte_at(chunk, 0);
-  if (version == 0 || version > newest_version)
-    unknown_in_chunk("version " + std::to_string(version));
+  head.version = byte_at(chunk, 0);
+  if (head.version == 0 || head.version > newest_version)
+    unknown_in_chunk("version " + std::to_string(head.version));
   head.flags = byte_at(chunk, 2);
   head.width = byte_at(chunk, 3);
   const auto size = [&](std::size_t at) {
@@ -157,7 +159,8 @@ void fill_special(const Head& head, std::span<const std::byte> value, std::span<
         for (std::size_t i = 0; i + sizeof nan <= out.size(); i += sizeof nan)
           std::memcpy(out.data() + i, &nan, sizeof nan);
       };
-      if (head.width != 4 && head.width != 8) bad_chunk("it has NaN of no floating type");
+      if ((head.width != 4 && head.width != 8) || out.size() % head.width != 0)
+        bad_chunk("it has NaN of no floating type");
       head.width == 4 ? repeat(std::numeric_limits<float>::quiet_NaN())
                       : repeat(std::numeric_limits<double>::quiet_NaN());
       return;
@@ -230,6 +233,8 @@ void decode_block(const Head& head, std::span<const std::byte> in, std::span<std
   if (!shuffled) return;
   if (head.filter == Filter::shuffle)
     unshuffle(out, to, head.width);
+  else if (head.version <= last_of_blosc1 && out.size() / head.width % 8 != 0)
+    std::ranges::copy(to, out.begin());
   else
     unshuffle_planes(out, to, head.width, state.values);
 }

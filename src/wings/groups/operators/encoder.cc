@@ -67,6 +67,7 @@ class BloscEncoder final : public Encoder {
     for (const std::uint8_t digit : {2, 0, 0}) to.number(digit);
     to.number(std::uint32_t{0});
     const std::size_t chunks = (values.size() + chunk_bytes - 1) / chunk_bytes;
+    out.payload.reserve(values.size() + values.size() / Pipeline::least_bytes + most_heads);
     to.number(static_cast<std::uint32_t>(chunks));
     for (std::size_t c = 0; c < chunks; ++c) {
       const std::size_t from = c * chunk_bytes;
@@ -80,6 +81,7 @@ class BloscEncoder final : public Encoder {
  private:
   // Multiples of all widths. A chunk's sizes have 31 bits.
   static constexpr std::size_t block_bytes = 256 << 10, chunk_bytes = 1 << 30;
+  static constexpr std::size_t most_heads = 256;  // beside 8 bytes for each block
   static constexpr unsigned byte_shuffled = 1, in_one_stream = 16, compressor_shift = 5;
 
   void put_chunk(Printer& to, std::span<const std::byte> values, std::size_t width,
@@ -132,7 +134,12 @@ class ZfpEncoder final : public Encoder {
     if (std::ssize(values) < Pipeline::least_bytes || !is_floating(engine)) return false;
     std::vector<std::size_t> told(extents.begin(), extents.end());
     if (!column_major) std::ranges::reverse(told);
-    const auto shape = zfp_shape(type, told);
+    // adios2 decodes by these extents alone, and not all versions of it tell zfp of four. The last
+    // ones are the slowest.
+    std::erase(told, 1);
+    for (; told.size() > least_zfp_dimensions; told.pop_back())
+      told[told.size() - 2] *= told.back();
+    const auto shape = zfp_shape(type, told, least_zfp_dimensions);
     out.operation = "zfp";
     Printer to(out.payload);
     to.head(Number::zfp);
@@ -145,15 +152,12 @@ class ZfpEncoder final : public Encoder {
     to.short_text(value_);
 
     CodecWorkspace::State& state = workspace.state();
-    // zfp only reads the values; they may stand anywhere.
-    const auto aligned = state.values.reserve(values.size()).first(values.size());
-    std::copy(values.begin(), values.end(), aligned.begin());
-    const ZfpField field{engine, shape, aligned.data()};
+    const ZfpField field{engine, shape, aligned(values, engine, state.values)};
     const auto room = state.front.reserve(zfp_capacity(field, mode_));
     out.lossy.resize(values.size());
     const std::size_t size = zfp_compress_to(field, mode_, room, out.lossy.data());
-    if (size == 0 || !(engine == Type::float64 ? keeps<double>(aligned, out.lossy)
-                                               : keeps<float>(aligned, out.lossy)))
+    if (size == 0 || !(engine == Type::float64 ? keeps<double>(values, out.lossy)
+                                               : keeps<float>(values, out.lossy)))
       return false;
     zfp_order_words(room.first(size));
     to.bytes(room.first(size));
@@ -163,6 +167,16 @@ class ZfpEncoder final : public Encoder {
   }
 
  private:
+  // Returns the values where elements may stand: their own place as a rule, which zfp only reads.
+  static std::byte* aligned(std::span<const std::byte> values, Type type, ScratchBuffer& scratch) {
+    const auto place = reinterpret_cast<std::uintptr_t>(values.data());
+    if (place % static_cast<std::uintptr_t>(size_of(type)) == 0)
+      return const_cast<std::byte*>(values.data());
+    const auto copy = scratch.reserve(values.size());
+    std::ranges::copy(values, copy.begin());
+    return copy.data();
+  }
+
   // Whether what comes back is within the bound, or, in modes without one, finite.
   template <typename T>
   bool keeps(std::span<const std::byte> values, std::span<const std::byte> back) const {
@@ -186,12 +200,13 @@ std::shared_ptr<const Encoder> zfp_encoder(std::string_view stage) {
   if (colon == std::string_view::npos || equals == std::string_view::npos) return nullptr;
   const std::string name(stage.substr(colon + 1, equals - colon - 1)),
       value(stage.substr(equals + 1));
-  const double number = std::stod(value);
+  const auto number = number_in(value);
+  if (!number) return nullptr;
   using Kind = ZfpMode::Kind;
   for (const auto& [known, kind] :
        {std::pair("accuracy", Kind::accuracy), std::pair("precision", Kind::precision),
         std::pair("rate", Kind::rate)})
-    if (name == known) return std::make_shared<ZfpEncoder>(ZfpMode{kind, number}, name, value);
+    if (name == known) return std::make_shared<ZfpEncoder>(ZfpMode{kind, *number}, name, value);
   return nullptr;
 }
 

@@ -5,10 +5,9 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <vector>
 
 #if __has_include(<bzlib.h>)
@@ -18,6 +17,7 @@
 #define FOREBAY_BZIP2 0
 #endif
 
+#include "base/attempt.h"
 #include "base/byteorder.h"
 #include "base/error.h"
 #include "codec/codec_stage.h"
@@ -69,29 +69,25 @@ std::span<const std::byte> rest_of(const bp::Cursor& from, std::span<const std::
 
 // ---- zfp
 
-double number_in(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const char* begin = text.data();
-  while (begin != end && (*begin == ' ' || *begin == '+')) ++begin;
-  if (std::from_chars(begin, end, number).ec != std::errc())
-    damaged("zfp has the parameter \"" + text + "\"");
-  return number;
+double parameter_in(const std::string& text) {
+  const auto number = number_in(text);
+  if (!number) damaged("zfp has the parameter \"" + text + "\"");
+  return *number;
 }
 
 // Without one of three parameters adios2 leaves zfp to keep all bit planes.
 ZfpMode zfp_mode(const std::map<std::string, std::string>& parameters) {
   using Kind = ZfpMode::Kind;
-  constexpr double most_planes = 64, most_rate = 128;
+  constexpr double most_planes = 64, most_rate = 64;
   ZfpMode mode{Kind::precision, most_planes};
   int chosen = 0;
   for (const auto& [name, value] : parameters) {
     if (name == "accuracy")
-      mode = {Kind::accuracy, number_in(value)};
+      mode = {Kind::accuracy, parameter_in(value)};
     else if (name == "precision")
-      mode = {Kind::precision, number_in(value)};
+      mode = {Kind::precision, parameter_in(value)};
     else if (name == "rate")
-      mode = {Kind::rate, number_in(value)};
+      mode = {Kind::rate, parameter_in(value)};
     else
       continue;
     ++chosen;
@@ -113,6 +109,31 @@ Type zfp_type(bp::Type type) {
   return engine;
 }
 
+// zfp has at least a bit for each block of four values along each dimension.
+void check_zfp_bits(std::span<const std::byte> stream, std::span<const std::size_t> shape) {
+  std::size_t blocks = 1;
+  for (const std::size_t n : shape) blocks *= n / 4 + (n % 4 != 0);
+  if (blocks / 8 > stream.size()) damaged("zfp has fewer bits than blocks");
+}
+
+// The header does not say of how many dimensions zfp was told. As a rule the stream's length fits
+// one of both numbers alone. A rate makes streams of one length for both.
+void decode_zfp_of_many(std::span<const std::byte> stream, const ZfpField& of_four,
+                        std::span<const std::size_t> shape_of_three, const ZfpMode& mode,
+                        std::span<std::byte> out, CodecWorkspace::State& state) {
+  const auto three = state.back.reserve(out.size()).first(out.size());
+  const auto fits = [&](const ZfpField& field) {
+    const auto failed = attempt_to([&] { zfp_decompress_any(stream, field, mode, state.check); });
+    if (failed && failed->code() != Errc::enotnc) throw *failed;
+    return !failed;
+  };
+  const bool is_four = fits(of_four), is_three = fits({of_four.type, shape_of_three, three.data()});
+  if (!is_four && !is_three) damaged("zfp cannot decode it");
+  if (is_four && is_three && !std::ranges::equal(three, out))
+    unknown("four or more dimensions, which versions of adios2 tell zfp differently");
+  if (!is_four) std::ranges::copy(three, out.begin());
+}
+
 void decode_zfp(bp::Type type, std::span<const std::byte> payload, std::span<std::byte> out,
                 CodecWorkspace::State& state) {
   bp::Cursor from(payload, false);
@@ -132,10 +153,17 @@ void decode_zfp(bp::Type type, std::span<const std::byte> payload, std::span<std
     std::string name = take_short_text(from);
     parameters[std::move(name)] = take_short_text(from);
   }
-  const auto shape = zfp_shape(type, std::move(extents));
+  const auto shape = zfp_shape(type, extents, most_zfp_dimensions);
   if (shape.empty()) damaged("zfp has a single value");
-  zfp_decompress_any(rest_of(from, payload), {zfp_type(type), shape, out.data()},
-                     zfp_mode(parameters), state.check);
+  const auto stream = rest_of(from, payload);
+  check_zfp_bits(stream, shape);
+  const ZfpMode mode = zfp_mode(parameters);
+  const ZfpField field{zfp_type(type), shape, out.data()};
+  if (shape.size() <= least_zfp_dimensions)
+    zfp_decompress_any(stream, field, mode, state.check);
+  else
+    decode_zfp_of_many(stream, field, zfp_shape(type, extents, least_zfp_dimensions), mode, out,
+                       state);
 }
 
 // ---- bzip2
@@ -203,10 +231,18 @@ void decode_blosc_block(std::span<const std::byte> payload, std::span<std::byte>
 
 }  // namespace
 
-std::vector<std::size_t> zfp_shape(bp::Type type, std::vector<std::size_t> extents) {
-  constexpr std::size_t most_dimensions = 4;
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  text.remove_prefix(std::min(text.find_first_not_of(" +"), text.size()));
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc()) return std::nullopt;
+  return number;
+}
+
+std::vector<std::size_t> zfp_shape(bp::Type type, std::vector<std::size_t> extents,
+                                   std::size_t most) {
   std::erase(extents, 1);
-  while (extents.size() > most_dimensions) {
+  while (extents.size() > most) {
     extents[1] *= extents[0];
     extents.erase(extents.begin());
   }
@@ -224,6 +260,14 @@ std::string why_unreadable(const bp::Block& block) {
 #endif
   if (block.stored == 0) return me + " of an old or foreign form";
   return {};
+}
+
+Count most_ratio(const bp::Block& block) {
+  // zfp makes a bit of a block of zeros, with four values of 8 bytes along four dimensions. A block
+  // of bzip2 holds 47 MB of one byte in 22 bytes or more. Blosc makes a chunk of 2 GiB of 32 bytes.
+  constexpr Count of_zfp = Count{4 * 4 * 4 * 4} * 8 * 8, of_bzip2 = 4 << 20, of_blosc = 64 << 20;
+  if (block.operation == "zfp") return of_zfp;
+  return block.operation == "bzip2" ? of_bzip2 : of_blosc;
 }
 
 void decode(bp::Type type, const bp::Block& block, std::span<const std::byte> payload,

@@ -27,6 +27,9 @@ namespace forebay::operators {
 /// Returns why blocks of this operator cannot be read, or nothing if they can.
 std::string why_unreadable(const bp::Block& block);
 
+/// Returns how many bytes of values one stored byte of a block can stand for at most.
+Count most_ratio(const bp::Block& block);
+
 /// Decodes a block's payload, block.stored bytes, into `out`: block.bytes bytes, aligned for any
 /// element. Errc::ebad_file: it is damaged; Errc::enotsupport: a form that is not read;
 /// Errc::enomem.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/attempt.h"
@@ -149,6 +151,87 @@ TEST(Operators, zfp_decodes_what_zfp_does) {
   EXPECT_EQ(decoded("zfp", bp::Type::float64, made.values.size(), made.payload), made.values);
 }
 
+// c-blosc 1 leaves a block alone whose elements are no multiple of 8. Version 2 shuffles the first
+// ones, by eights.
+TEST(Operators, blosc_shuffles_bits_as_its_version_does) {
+  constexpr std::size_t elements = 100, whole = 96 * 8;
+  const Bytes raw = memory_of(ramp(elements));
+  Bytes body;
+  put(body, std::uint32_t{16 + 4});
+  put(body, static_cast<std::uint32_t>(raw.size()));
+  put_bytes(body, raw);
+  constexpr unsigned bit_shuffle = 4, one_stream = 16;
+  Bytes chunk = chunk_of(bit_shuffle | one_stream, 8, raw.size(), raw.size(), body);
+  const auto values = [&] {
+    return decoded("blosc", bp::Type::float64, raw.size(), blosc_payload(raw.size(), {chunk}));
+  };
+  EXPECT_EQ(values(), raw);
+  chunk[0] = std::byte{3};
+  const Bytes shuffled = values();
+  EXPECT_FALSE(std::equal(raw.begin(), raw.begin() + whole, shuffled.begin()));
+  EXPECT_TRUE(std::equal(raw.begin() + whole, raw.end(), shuffled.begin() + whole));
+}
+
+TEST(Operators, blosc_has_nan_for_whole_elements_alone) {
+  constexpr std::size_t long_head = 32, flags_at = 31;
+  const auto refused = [](std::size_t bytes) {
+    Bytes chunk = chunk_of(1 | 4, 8, bytes, bytes, Bytes(long_head - 16));
+    chunk[0] = std::byte{5};
+    chunk[flags_at] = std::byte{2 << 4};
+    return attempt_to(
+        [&] { decoded("blosc", bp::Type::uint8, bytes, blosc_payload(bytes, {chunk})); });
+  };
+  EXPECT_FALSE(refused(16));
+  const auto failed = refused(20);
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code(), Errc::ebad_file);
+}
+
+// adios2 tells zfp of three dimensions before version 2.11, of four since.
+TEST(Operators, zfp_of_four_dimensions_and_of_three_of_them_are_told_apart) {
+  std::vector<double> values;
+  for (int i = 0; i < 3 * 5 * 6 * 7; ++i) values.push_back(100 * std::sin(i / 20.0));
+  const std::vector<std::size_t> extents{3, 5, 6, 7}, four{7, 6, 5, 3}, three{7, 6, 15};
+  for (const auto& [kind, number, name, text] :
+       {std::tuple(ZfpMode::Kind::accuracy, 1e-2, "accuracy", "0.01"),
+        std::tuple(ZfpMode::Kind::precision, 20.0, "precision", "20"),
+        std::tuple(ZfpMode::Kind::rate, 16.0, "rate", "16")})
+    for (const auto& shape : {three, four}) {
+      const ZfpMade made = zfp_payload(values, extents, shape, {kind, number}, name, text);
+      EXPECT_EQ(decoded("zfp", bp::Type::float64, made.values.size(), made.payload), made.values)
+          << name << shape.size();
+    }
+}
+
+TEST(Operators, zfp_of_one_length_for_three_and_four_dimensions_is_refused) {
+  std::vector<double> values;
+  for (int i = 0; i < 4 * 4 * 4 * 8; ++i) values.push_back(100 * std::sin(i / 20.0));
+  const ZfpMade made =
+      zfp_payload(values, {4, 4, 4, 8}, {8, 4, 4, 4}, {ZfpMode::Kind::rate, 16}, "rate", "16");
+  const auto failed =
+      attempt_to([&] { decoded("zfp", bp::Type::float64, made.values.size(), made.payload); });
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code(), Errc::enotsupport) << failed->message();
+  // Zeros are zeros either way.
+  const ZfpMade zeros = zfp_payload(std::vector<double>(512), {4, 4, 4, 8}, {8, 4, 4, 4},
+                                    {ZfpMode::Kind::rate, 16}, "rate", "16");
+  EXPECT_EQ(decoded("zfp", bp::Type::float64, 4096, zeros.payload), Bytes(4096));
+}
+
+TEST(Operators, zfp_has_a_bit_for_each_block) {
+  constexpr std::size_t elements = 1 << 20;
+  Bytes payload = head_of(7);
+  put(payload, std::uint64_t{1});
+  put(payload, std::uint64_t{elements});
+  for (const int n : {10, 0, 0, 0, 1, 0, 0, 0}) put(payload, static_cast<std::uint8_t>(n));
+  payload.resize(payload.size() + 16);
+  const auto failed = attempt_to([&] { decoded("zfp", bp::Type::float64, 8 * elements, payload); });
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code(), Errc::ebad_file);
+  EXPECT_NE(failed->message().find("fewer bits than blocks"), std::string::npos)
+      << failed->message();
+}
+
 TEST(Operators, a_block_of_another_size_is_refused) {
   const ZfpMade zfp = zfp_payload();
   const std::vector<double> values = ramp(500);
@@ -245,6 +328,42 @@ TEST(Encoder, zfp_keeps_its_bound_in_either_order_of_dimensions) {
     }
   EXPECT_TRUE(coded_and_back("zfp:rate=20", bp::Type::float64, {48, 80}, raw));
   EXPECT_TRUE(coded_and_back("zfp:precision=24", bp::Type::float64, {48, 80}, raw));
+}
+
+// Versions of adios2 before 2.11 decode no more, and go by the extents in the header.
+TEST(Encoder, zfp_says_three_dimensions_at_most) {
+  std::vector<double> values;
+  for (int i = 0; i < 3840; ++i) values.push_back(100 * std::sin(i / 200.0));
+  for (const bool column_major : {false, true}) {
+    CodecWorkspace workspace;
+    CodedBlock coded;
+    ASSERT_TRUE(make_encoder("zfp:rate=16")
+                    ->encode(bp::Type::float64, {4, 1, 4, 4, 6, 10}, column_major,
+                             memory_of(values), workspace, coded));
+    Bytes expected = head_of(7);
+    put(expected, std::uint64_t{3});
+    // The fastest one comes first, and the slowest ones are merged.
+    const auto extents = column_major ? std::vector<std::uint64_t>{4, 4, 240}
+                                      : std::vector<std::uint64_t>{10, 6, 64};
+    for (const std::uint64_t n : extents) put(expected, n);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), coded.payload.begin()));
+  }
+}
+
+TEST(Encoder, zfp_takes_values_that_stand_anywhere) {
+  std::vector<double> values;
+  for (int i = 0; i < 480; ++i) values.push_back(100 * std::sin(i / 200.0));
+  const Bytes raw = memory_of(values);
+  Bytes shifted(raw.size() + 1);
+  std::copy(raw.begin(), raw.end(), shifted.begin() + 1);
+  const auto payload = [](std::span<const std::byte> of) {
+    CodecWorkspace workspace;
+    CodedBlock coded;
+    EXPECT_TRUE(make_encoder("zfp:accuracy=1e-2")
+                    ->encode(bp::Type::float64, {480}, false, of, workspace, coded));
+    return coded.payload;
+  };
+  EXPECT_EQ(payload(std::span(shifted).subspan(1)), payload(raw));
 }
 
 TEST(Encoder, what_no_codec_helps_stays_as_it_is) {

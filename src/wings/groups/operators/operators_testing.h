@@ -1,7 +1,6 @@
 // Makes blocks as adios2's operators make them (groups/operators/operators.h), for tests.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -94,12 +93,12 @@ struct ZfpMade {
   Bytes payload, values;  // values: as zfp itself decodes them
 };
 
-inline ZfpMade zfp_payload() {
-  std::vector<double> values = ramp(60);
-  const std::array<std::size_t, 3> extents{3, 4, 5}, shape{5, 4, 3};
-  const ZfpMode mode{ZfpMode::Kind::accuracy, 1e-2};
+/// `extents` are those of the header, the fastest first; `shape` is what zfp is told.
+inline ZfpMade zfp_payload(std::vector<double> values, const std::vector<std::size_t>& extents,
+                           const std::vector<std::size_t>& shape, ZfpMode mode,
+                           std::string_view name, std::string_view text) {
   const ZfpField field{Type::float64, shape, reinterpret_cast<std::byte*>(values.data())};
-  std::vector<double> stream(zfp_capacity(field, mode) / 8 + 1), back(60);
+  std::vector<double> stream(zfp_capacity(field, mode) / 8 + 1), back(values.size());
   const auto room = std::as_writable_bytes(std::span(stream));
   const std::size_t size =
       zfp_compress_to(field, mode, room, reinterpret_cast<std::byte*>(back.data()));
@@ -107,12 +106,17 @@ inline ZfpMade zfp_payload() {
   ZfpMade made{head_of(7), memory_of(back)};
   put(made.payload, std::uint64_t{extents.size()});
   for (const std::size_t n : extents) put(made.payload, std::uint64_t{n});
-  for (const int n : {10, 0, 0, 0, 1, 0, 0, 1, 8}) put(made.payload, static_cast<std::uint8_t>(n));
-  put_bytes(made.payload, bytes_of("accuracy"));
-  put(made.payload, std::uint8_t{4});
-  put_bytes(made.payload, bytes_of("1e-2"));
+  for (const int n : {10, 0, 0, 0, 1, 0, 0, 1}) put(made.payload, static_cast<std::uint8_t>(n));
+  for (const std::string_view word : {name, text}) {
+    put(made.payload, static_cast<std::uint8_t>(word.size()));
+    put_bytes(made.payload, bytes_of(word));
+  }
   put_bytes(made.payload, room.first(size));
   return made;
+}
+inline ZfpMade zfp_payload() {
+  return zfp_payload(ramp(60), {3, 4, 5}, {5, 4, 3}, {ZfpMode::Kind::accuracy, 1e-2}, "accuracy",
+                     "1e-2");
 }
 
 }  // namespace forebay::operators

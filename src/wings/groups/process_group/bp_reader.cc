@@ -368,23 +368,23 @@ void BpReader::check_end(std::uint32_t number, Offset end) const {
   if (file.size() < end) throw_short(file, end);
 }
 
-// No operator makes one byte of more than 64 MiB, so that hostile sizes do not take memory.
 std::span<const std::byte> BpReader::decoded(const StoredVariable& variable,
                                              const bp::Block& block) const {
-  const std::pair place(block.file, block.payload);
-  if (decoded_of_ == place) return decoded_;
-  decoded_of_ = {0, -1};
-  naming(path_ + ": variable " + variable.variable.name, [&] {
-    constexpr Count most_ratio = 64 << 20;
-    if (block.bytes / most_ratio > block.stored) bp::damaged("a block of too many values");
-    check_end(block.file, block.payload + block.stored);
-    RawBytes payload(static_cast<std::size_t>(block.stored));
-    read_whole(data(block.file), block.payload, payload);
-    decoded_.resize(static_cast<std::size_t>(block.bytes));
-    operators::decode(variable.variable.type, block, payload, decoded_, workspace_);
+  const bp::Type type = variable.variable.type;
+  return decoded_.get(DecodedBlocks::key_of(type, block), block.bytes, [&] {
+    return naming(path_ + ": variable " + variable.variable.name, [&] {
+      // Hostile sizes take no memory.
+      if (block.bytes / operators::most_ratio(block) > block.stored)
+        bp::damaged("a block of too many values");
+      check_end(block.file, block.payload + block.stored);
+      RawBytes payload(static_cast<std::size_t>(block.stored));
+      read_whole(data(block.file), block.payload, payload);
+      RawBytes values(static_cast<std::size_t>(block.bytes));
+      operators::decode(type, block, payload, values, workspace_);
+      if (block.bytes > most_decoded) workspace_ = {};
+      return values;
+    });
   });
-  decoded_of_ = place;
-  return decoded_;
 }
 
 // Gathers runs that lie close to each other, and reads them at once.

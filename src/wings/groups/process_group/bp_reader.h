@@ -29,6 +29,7 @@
 #include "comm/comm.h"
 #include "groups/format/bp.h"
 #include "groups/process_group/block_places.h"
+#include "groups/process_group/decoded_blocks.h"
 #include "groups/process_group/index_broadcast.h"
 #include "groups/process_group/name_catalogue.h"
 #include "groups/process_group/overlap.h"
@@ -146,6 +147,8 @@ class BpReader {
   std::string text(std::size_t variable, std::size_t step) const;
 
  private:
+  static constexpr Count most_decoded = 64 << 20;  // bytes of blocks behind operators
+
   /// Consecutive blocks of an entry, and their bounding box.
   struct Stretch {
     EntryPlace place{};
@@ -183,9 +186,7 @@ class BpReader {
   std::unique_ptr<DirectoryScan> scan_;  // on rank 0, of a directory
   std::optional<Error> broken_;          // why no further steps can be taken up
   mutable OpenFiles<std::uint32_t, std::unique_ptr<File>> open_;  // data files
-  // The values of one block behind an operator, of data file and payload `decoded_of_`.
-  mutable RawBytes decoded_;
-  mutable std::pair<std::uint32_t, Offset> decoded_of_{0, -1};
+  mutable DecodedBlocks decoded_{most_decoded};
   mutable CodecWorkspace workspace_;
   mutable RawBytes gathered_;      // runs read together with the bytes between them
   mutable StoredArray array_;      // the last requested variable and step

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -138,6 +139,73 @@ TEST_F(CodedBlocksRanks, who_appends_knows_how_long_they_are) {
     });
     check("blosc", 0);
   }
+}
+
+// In an index that someone forged, blocks may have the payload of others, and any extents.
+TEST_F(CodedBlocksRanks, a_payload_of_two_sizes_is_refused_for_one_of_them) {
+  for (const char* codec : {"shuffle,zstd:3", "zfp:accuracy=1e-3"}) {
+    SetUp();
+    write(coded(codec));
+    Report report;
+    const BpReader file(Comm(), path_, report);
+    const std::size_t v = file.find("T");
+    bp::Block block = file.blocks(v, 0).at(0);
+    std::vector<double> values(static_cast<std::size_t>(2 * rows * columns));
+    auto* const out = reinterpret_cast<std::byte*>(values.data());
+    file.read_block(v, block, out);
+    block.at.count[0] *= 2;
+    block.bytes *= 2;
+    EXPECT_EQ(code_of(attempt_to([&] { file.read_block(v, block, out); })), Errc::ebad_file);
+  }
+}
+
+TEST_F(CodedBlocksRanks, sizes_that_no_operator_reaches_take_no_memory) {
+  write(coded("zfp:accuracy=1e-3"));
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  const std::size_t v = file.find("T");
+  bp::Block block = file.blocks(v, 0).at(0);
+  block.bytes = Count{1} << 36;
+  const auto failed = attempt_to([&] { file.read_block(v, block, nullptr); });
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code(), Errc::ebad_file);
+  EXPECT_NE(failed->message().find("too many values"), std::string::npos) << failed->message();
+}
+
+TEST_F(CodedBlocksRanks, slices_that_meet_the_same_blocks_read_them_once) {
+  write(coded("shuffle,zstd:3"));
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  const std::size_t v = file.find("T");
+  Count stored = 0;
+  for (const bp::Block& block : file.blocks(v, 0)) stored += block.stored;
+  const Count all = 2 * parts * rows, before = report[Counter::bytes_read];
+  std::vector<double> values(static_cast<std::size_t>(all));
+  for (Count column = 0; column < columns; ++column) {
+    file.read(v, 0, {{0, column}, {all, 1}, {}}, reinterpret_cast<std::byte*>(values.data()));
+    for (Count row = 0; row < all; ++row)
+      ASSERT_EQ(values[static_cast<std::size_t>(row)], value_of(0, row, column));
+  }
+  const Count read = report[Counter::bytes_read] - before;
+  EXPECT_GE(read, stored);
+  EXPECT_LT(read, 2 * stored + 10000);
+}
+
+TEST_F(CodedBlocksRanks, without_memory_for_the_encoder_blocks_stay_as_they_are) {
+  class NoMemory final : public operators::Encoder {
+    bool encode(bp::Type, const std::vector<Count>&, bool, std::span<const std::byte>,
+                CodecWorkspace&, operators::CodedBlock&) const override {
+      throw Error(Errc::enomem, "no memory to run it");
+    }
+  };
+  WriteOptions options;
+  options.encoder_of = [](const std::string&) { return std::make_shared<const NoMemory>(); };
+  write(options);
+  Report report;
+  const BpReader file(Comm(), path_, report);
+  ASSERT_EQ(file.steps(), std::size_t{steps});
+  for (const bp::Block& block : file.blocks(file.find("T"), steps - 1))
+    EXPECT_EQ(block.operation, "");
 }
 
 }  // namespace coded_blocks_ranks_test

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/attempt.h"
@@ -251,7 +252,7 @@ void PendingReads::add(std::size_t v, std::size_t step, const Subarray& box, std
   if (elements == 0) return;
   const auto parts = file_.parts_of(array, box.start, box.count);
   if (parts.too_many) {
-    alone_.push_back({v, step, box, out});
+    alone_.push_back({v, step, box, out, {}});
     return;
   }
   if (parts.sum < elements) file_.nobody_wrote(variable);
@@ -263,7 +264,8 @@ void PendingReads::add(std::size_t v, std::size_t step, const Subarray& box, std
   const Visible seen = visible_parts(parts.overlaps, box.count, parts.sum);
   if (seen.elements < elements) file_.nobody_wrote(variable);
   if (alone || seen.too_many) {
-    alone_.push_back({v, step, box, out});
+    const bp::Block& first = *parts.blocks.front();
+    alone_.push_back({v, step, box, out, {first.file, first.payload}});
     return;
   }
   const Count size = bp::size_of(variable.variable.type);
@@ -289,7 +291,10 @@ void PendingReads::join(const Comm& comm, const std::vector<BlockRows>& rows, st
 void PendingReads::perform(const Comm& comm, ExtentIo& io) {
   together(comm, [&] {
     std::vector<Noted> noted = std::exchange(noted_, {});
-    const std::vector<Alone> alone = std::exchange(alone_, {});
+    std::vector<Alone> alone = std::exchange(alone_, {});
+    // Boxes in one block follow one another, so that it is decoded once.
+    std::ranges::stable_sort(
+        alone, {}, [](const Alone& one) { return std::tuple(one.variable, one.step, one.first); });
     std::vector<BlockRows> rows;
     std::array<std::int64_t, 3> all{};
     auto& [files, bytes, pages] = all;

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "array/selection.h"
@@ -71,6 +72,7 @@ class PendingReads {
     std::size_t variable, step;
     Subarray box;
     std::byte* out;
+    std::pair<std::uint32_t, Offset> first;  // data file and place of its first block
   };
 
   void join(const Comm& comm, const std::vector<BlockRows>& rows, std::int64_t files);

@@ -124,11 +124,16 @@ void StepWriter::add(const bp::Variable& variable, bp::Shape shape, std::span<co
       throw *failed;
     }
   }
+  if (options_.step_memory > 0 && std::ssize(data) > options_.step_memory) {
+    workspace_ = {};
+    coded_ = {};
+  }
   ++report_[Counter::requests];
   report_[Counter::bytes_asked_write] += static_cast<std::int64_t>(data.size());
 }
 
-/// Encodes a block of an array, if its variable has an encoder and that makes it smaller.
+/// Encodes a block of an array, if its variable has an encoder and that makes it smaller. If there
+/// is no memory for that, the block stays as it is.
 void StepWriter::encode(StepBlocks::Block& block, const bp::Variable& variable) {
   if (!options_.encoder_of || block.block.has_value || variable.type == bp::Type::string) return;
   const StepTimer timer(report_, Step::encode);
@@ -137,9 +142,13 @@ void StepWriter::encode(StepBlocks::Block& block, const bp::Variable& variable) 
     known = encoders_.emplace(variable.name, options_.encoder_of(variable.name)).first;
   if (!known->second) return;
   coded_.lossy.clear();
-  if (known->second->encode(variable.type, block.block.at.count, options_.column_major, block.data,
-                            workspace_, coded_))
-    blocks_.code(block, coded_);
+  bool is_coded = false;
+  const auto failed = attempt_to([&] {
+    is_coded = known->second->encode(variable.type, block.block.at.count, options_.column_major,
+                                     block.data, workspace_, coded_);
+  });
+  if (failed && failed->code() != Errc::enomem) throw *failed;
+  if (is_coded) blocks_.code(block, coded_);
 }
 
 void StepWriter::add_attribute(const bp::Attribute& attribute) {

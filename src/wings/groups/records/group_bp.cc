@@ -58,8 +58,18 @@ void settle_transport(Method& method) {
 }
 
 /// A codec that adios2 has no operator for does not reach this file if it is a general rule.
-/// Errc::enotsupport: it was named for the file.
+/// Errc::enotsupport: it was named for the file. Rules for variables that name the file are left
+/// to those of the group (options_of()).
 void settle_codec(Method& method) {
+  for (VariableRule& rule : method.variables) {
+    const auto codec = rule.keys.find("codec");
+    if (codec == rule.keys.end() || rule.names_file) continue;
+    const auto unmet = attempt_to([&] { operators::make_encoder(codec->second); });
+    if (!unmet) continue;
+    if (unmet->code() != Errc::enotsupport) throw *unmet;
+    method.notes.push_back(rule.origin + " did not reach this file: " + unmet->message());
+    rule.keys.erase(codec);
+  }
   const auto failed = attempt_to([&] { operators::make_encoder(method.codec); });
   if (!failed) return;
   const auto said = method.origin.find("codec");

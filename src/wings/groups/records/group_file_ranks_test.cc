@@ -63,6 +63,25 @@ TEST_F(GroupFileRanks, a_transport_that_groups_are_not_written_by_is_refused) {
   }
 }
 
+// `float32,zstd:3` is for netCDF files. adios2 has no operator for it.
+TEST_F(GroupFileRanks, a_general_rule_for_variables_with_a_codec_that_files_cannot_have_is_noted) {
+  GroupDefinition group = define_group("g", "C");
+  define_variable(group, {.name = "T", .type = "double", .dimensions = "10"});
+  Method method;
+  method.variables = {{"*", {{"codec", "float32,zstd:3"}}, "run.xml:3", false}};
+  EXPECT_FALSE(
+      attempt_to([&] { GroupFile::create(Comm(), path_, group, method, false)->close(); }));
+  fs::remove_all(path_);
+  method.variables[0].names_file = true;
+  const auto failed =
+      attempt_to([&] { GroupFile::create(Comm(), path_, group, method, false)->close(); });
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code(), Errc::enotsupport);
+  method.variables[0].pattern = "p";  // the group has no such variable
+  EXPECT_FALSE(
+      attempt_to([&] { GroupFile::create(Comm(), path_, group, method, false)->close(); }));
+}
+
 TEST_F(GroupFileRanks, a_block_whose_histogram_finds_no_room_counts_once) {
   constexpr std::int64_t elements = 10;
   run_as_threads(2, [&](const Comm& comm) {
