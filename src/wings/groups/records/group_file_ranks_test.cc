@@ -69,17 +69,17 @@ TEST_F(GroupFileRanks, a_general_rule_for_variables_with_a_codec_that_files_cann
   define_variable(group, {.name = "T", .type = "double", .dimensions = "10"});
   Method method;
   method.variables = {{"*", {{"codec", "float32,zstd:3"}}, "run.xml:3", false}};
-  EXPECT_FALSE(
-      attempt_to([&] { GroupFile::create(Comm(), path_, group, method, false)->close(); }));
-  fs::remove_all(path_);
+  const auto told = [&] {
+    fs::remove_all(path_);
+    const auto failed =
+        attempt_to([&] { GroupFile::create(Comm(), path_, group, method, false)->close(); });
+    return failed ? failed->message() : "";
+  };
+  EXPECT_EQ(told(), "");
   method.variables[0].names_file = true;
-  const auto failed =
-      attempt_to([&] { GroupFile::create(Comm(), path_, group, method, false)->close(); });
-  ASSERT_TRUE(failed);
-  EXPECT_EQ(failed->code(), Errc::enotsupport);
+  EXPECT_NE(told().find("adios2 has no operator"), std::string::npos) << told();
   method.variables[0].pattern = "p";  // the group has no such variable
-  EXPECT_FALSE(
-      attempt_to([&] { GroupFile::create(Comm(), path_, group, method, false)->close(); }));
+  EXPECT_EQ(told(), "");
 }
 
 TEST_F(GroupFileRanks, a_block_whose_histogram_finds_no_room_counts_once) {
