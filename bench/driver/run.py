@@ -56,8 +56,8 @@ forebay, pnetcdf, pnetcdf-hints, append and limit.
 The suites have backends of their own (bench_staging.py); names of workloads choose among theirs.
 `./dev bench patches` fetches the fields and the plug-in, and runs density and wmag.
 `./dev bench papers` measures what the papers measured (docs/papers.md).
-`./dev bench adjoint | patches-python | patch-figures | groups | capture-sizes FILE --grid PxPyPz | extrapolated SIZES`
-are programs of their own, each with options of its own.
+`./dev bench adjoint | hdf5-async | patches-python | patch-figures | groups | capture-sizes FILE --grid PxPyPz |
+extrapolated SIZES` are programs of their own, each with options of its own.
 "memory +MiB" is the largest growth of a rank's resident memory while it was timed: what a library takes beyond the
 program's own buffers.
 """

@@ -143,6 +143,15 @@ cmd_bench() {
     "$python" "$root/bench/driver/adjoint.py" --build "$root/build/release" --dir "$root/build" "$@"
     return
   fi
+  if [[ ${1:-} == hdf5-async ]]; then
+    ensure_packages build test
+    provide_hdf5
+    configure release "-DFOREBAY_HDF5_ROOT=$hdf5_prefix"
+    build release
+    shift
+    "$python" "$root/bench/driver/hdf5_async.py" --build "$root/build/release" "$@"
+    return
+  fi
   if [[ ${1:-} == capture-sizes || ${1:-} == extrapolated ]]; then
     ensure_packages build test
     configure release

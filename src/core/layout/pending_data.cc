@@ -147,6 +147,31 @@ void PendingData::clear() {
   if (file_) file_->truncate(0);
 }
 
+PendingData PendingData::give() {
+  PendingData given(limit_, {});
+  given.lost_ = lost_;
+  std::swap(given.held_, held_);
+  given.parts_.swap(parts_);
+  given.blocks_.swap(blocks_);
+  given.large_.swap(large_);
+  free_ = nullptr, left_ = 0;
+  return given;
+}
+
+void PendingData::reuse(PendingData&& done) {
+  for (LargeBlock& block : done.blocks_)
+    if (std::ssize(spare_) * block_bytes < limit_)
+      attempt_to([&] { spare_.push_back(std::move(block)); });
+}
+
+std::uint64_t PendingData::lend_to(WriteQueue& queue, ByteFile& file, Offset begin) const {
+  check_whole();
+  std::uint64_t last = 0;
+  for (const Part& part : parts_)
+    if (!part.bytes.empty()) last = queue.lend(file, begin + part.begin, part.bytes);
+  return last;
+}
+
 /// Blocks of the usual size are reused: fresh memory costs a page fault for each 4 KiB.
 void PendingData::drop_parts() {
   parts_.clear();

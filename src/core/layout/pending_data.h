@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -13,6 +14,7 @@
 #include "base/byte_file.h"
 #include "base/large_block.h"
 #include "base/types.h"
+#include "storage/write_queue.h"
 
 namespace forebay {
 
@@ -56,6 +58,15 @@ class PendingData {
   /// Copies the bytes at a position.
   void read(Offset position, std::span<std::byte> into) const;
   void clear();
+
+  /// Moves all data to the result, which has no temporary file. Nothing may be saved. Addresses and
+  /// positions stay.
+  PendingData give();
+  /// Keeps the memory of data that give() returned, which is no longer needed, for later data.
+  void reuse(PendingData&& done);
+  /// Hands all data to the queue, to be written to `file` from `begin` on. Nothing may be saved.
+  /// The data must stay until it is written. Returns the number of its last write.
+  std::uint64_t lend_to(WriteQueue& queue, ByteFile& file, Offset begin) const;
 
  private:
   static constexpr Count block_bytes = 1 << 20, copy_bytes = 8 << 20;

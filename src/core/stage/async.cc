@@ -168,7 +168,7 @@ constexpr KeySpec keys[] = {
 
 extern const StageEntry async_stage{
     {"async", "copied, and written by a thread while the program goes on", 18, keys,
-     written_as_netcdf | bp_files},
+     written_as_netcdf | bp_files | FrontEnd::hdf5},
     [](const StageSite& site) -> std::unique_ptr<Stage> {
       WriteQueue* queue = site.host.later();
       return queue ? std::make_unique<AsyncStage>(site, *queue) : nullptr;

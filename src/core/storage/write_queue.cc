@@ -89,6 +89,7 @@ bool WriteQueue::keep(ByteFile& file, Offset offset, std::span<const std::byte> 
     if (!thread_.joinable()) start();
     const Lock lock(mutex_);
     entries_.push_back({&file, offset, size, to, block_});
+    ++accepted_;
     ++block_->entries;
     block_->used += size;
     bytes_ += size;
@@ -98,6 +99,36 @@ bool WriteQueue::keep(ByteFile& file, Offset offset, std::span<const std::byte> 
   ++report_[Counter::writes_staged];
   report_[Counter::bytes_staged] += size;
   return true;
+}
+
+std::uint64_t WriteQueue::lend(ByteFile& file, Offset offset, std::span<const std::byte> bytes) {
+  if (!thread_.joinable()) start();
+  const auto size = static_cast<Count>(bytes.size());
+  std::uint64_t number = 0;
+  {
+    const Lock lock(mutex_);
+    entries_.push_back({&file, offset, size, const_cast<std::byte*>(bytes.data()), nullptr});
+    number = ++accepted_;
+  }
+  wake_.notify_one();
+  ++report_[Counter::writes_staged];
+  report_[Counter::bytes_staged] += size;
+  return number;
+}
+
+bool WriteQueue::wait_for(std::uint64_t number, std::uint64_t ns) {
+  Lock lock(mutex_);
+  const auto written = [&] { return accepted_ - entries_.size() >= number; };
+  if (!written() && !failed_ && ns > 0) {
+    // A program's "for ever" has more nanoseconds than a clock.
+    constexpr std::uint64_t most = std::uint64_t{1} << 60;
+    const auto begin = Clock::now();
+    moved_.wait_for(lock, std::chrono::nanoseconds(std::min(ns, most)),
+                    [&] { return written() || failed_; });
+    waited_ += seconds_since(begin);
+  }
+  if (!written() && failed_) throw *failed_;
+  return written();
 }
 
 // Ensures that block_ has `bytes` bytes left.
@@ -143,6 +174,7 @@ void WriteQueue::put_by(std::shared_ptr<Block> block) {
 
 // The entry was written or dropped.
 void WriteQueue::release(const Entry& entry) {
+  if (!entry.block) return;
   bytes_ -= entry.bytes;
   if (--entry.block->entries == 0 && entry.block != block_) put_by(entry.block);
 }

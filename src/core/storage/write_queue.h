@@ -15,6 +15,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,13 @@ class WriteQueue {
   /// room. Without memory or a thread, writes at once and throws errors of that. Also throws an
   /// earlier error if that error keeps the queue full.
   void add(ByteFile& file, Offset offset, std::span<const std::byte> bytes);
+  /// The same without a copy: the caller keeps the bytes as they are until they are written or
+  /// dropped. They do not count towards `memory`. Never waits. Returns the number of this write,
+  /// counted from 1. Throws without memory or a thread.
+  std::uint64_t lend(ByteFile& file, Offset offset, std::span<const std::byte> bytes);
+  /// Waits `ns` nanoseconds at most. Returns whether the write of that number, and all before it,
+  /// are written or dropped. Throws an error that keeps them from being written.
+  bool wait_for(std::uint64_t number, std::uint64_t ns);
   /// Returns when nothing waits. Tries a failed write again. If it fails again, throws the error
   /// and keeps the write.
   void drain();
@@ -68,7 +76,7 @@ class WriteQueue {
 
   bool is_idle() const;  ///< nothing waits
   bool has_failed() const;
-  Count bytes() const;  ///< bytes that wait
+  Count bytes() const;  ///< bytes of copies that wait
   Count held() const;   ///< what counts towards `memory`
   Count memory() const { return memory_; }
   Count blocks() const { return blocks_; }  ///< in use or spare, without small ones
@@ -97,7 +105,7 @@ class WriteQueue {
     Offset offset;
     Count bytes;
     std::byte* data;
-    std::shared_ptr<Block> block;
+    std::shared_ptr<Block> block;  // null: the bytes are lent
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -127,7 +135,8 @@ class WriteQueue {
   Count blocks_ = 0;                           // how many exist, without small ones
   std::shared_ptr<Block> block_;               // for the next copy; the adding thread changes it
   std::vector<std::shared_ptr<Block>> spare_;  // with capacity for all that exist
-  Count bytes_ = 0;
+  Count bytes_ = 0;                            // of copies
+  std::uint64_t accepted_ = 0;                 // all entries so far
   bool working_ = false, paused_ = false, stopping_ = false;
   std::optional<Error> failed_;
   double written_ = 0, waited_ = 0;

@@ -53,6 +53,28 @@ TEST_F(WriteQueueTest, returns_before_bytes_are_written_and_keeps_a_copy) {
   EXPECT_EQ(report[Counter::bytes_staged], 5);
 }
 
+TEST_F(WriteQueueTest, lent_bytes_are_not_copied_and_may_be_waited_for_one_by_one) {
+  file.shut = true;
+  auto bytes = bytes_of(std::string(2 * memory, 'l'));  // more than copies may take
+  std::vector<std::uint64_t> numbers;
+  for (int i = 0; i < 5; ++i) numbers.push_back(queue.lend(file, i * std::ssize(bytes), bytes));
+  EXPECT_EQ(queue.bytes(), 0);
+  std::fill(bytes.begin(), bytes.end(), std::byte{'m'});  // that they were not copied shows here
+  add(10 * memory, "end");
+  EXPECT_FALSE(queue.wait_for(numbers[0], 1000));
+  file.shut = false;
+  for (const std::uint64_t number : numbers) EXPECT_TRUE(queue.wait_for(number, UINT64_MAX));
+  queue.drain();
+  EXPECT_EQ(found(), std::string(10 * memory, 'm') + "end");
+  disk->room = 0;
+  const std::uint64_t fails = queue.lend(file, 0, bytes);
+  EXPECT_THROW(queue.wait_for(fails, UINT64_MAX), Error);
+  EXPECT_TRUE(queue.wait_for(numbers[4], 0));
+  queue.drop(file);
+  EXPECT_TRUE(queue.wait_for(fails, 0));
+  EXPECT_FALSE(queue.has_failed());
+}
+
 TEST_F(WriteQueueTest, later_bytes_are_written_later) {
   std::string wanted(15, '\0');
   for (std::size_t i = 0; i < 200; ++i) {

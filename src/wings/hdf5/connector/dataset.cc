@@ -103,19 +103,25 @@ void check_reach(Object& dataset) {
   dataset.sources->check();
 }
 
+// A read is complete when the call returns, also with an event set: ranks may have to read
+// together, and HDF5 converts and decodes.
 void transfer_logged(FileHooks& hooks, const UnderObject& at, std::span<const DatasetRead> some,
-                     hid_t dxpl) {
+                     hid_t dxpl, void**) {
   hooks.read(at, some, dxpl);
 }
 void transfer_logged(FileHooks& hooks, const UnderObject& at, std::span<const DatasetWrite> some,
-                     hid_t dxpl) {
-  hooks.write(at, some, dxpl);
+                     hid_t dxpl, void** req) {
+  if (req == nullptr) return hooks.write(at, some, dxpl);
+  std::unique_ptr<Request> request(new Request{{nullptr, H5I_EVENTSET}, {}, {}});
+  request->write = hooks.begin_write(at, some, dxpl);
+  if (request->write) *req = request.release();
 }
 
 // Logged datasets go to the hooks of their file, all of one file in one call; the rest goes below.
 // Each part may be collective, so all parts run even if one fails: other ranks wait in the next.
+// Only a call to one log gets a request.
 template <class Buffer>
-herr_t split_transfer(const Transfer<Buffer>& t) {
+herr_t split_transfer(const Transfer<Buffer>& t, void** req) {
   std::optional<Error> failed;
   const auto hooks_of = [&](std::size_t i) {
     const Object& dataset = object_of(t.datasets[i]);
@@ -135,8 +141,10 @@ herr_t split_transfer(const Transfer<Buffer>& t) {
       }
     });
     const std::span<const DatasetTransfer<Buffer>> some(part.data(), no_room ? 0 : part.size());
-    const auto problem = attempt_to(
-        [&] { transfer_logged(*hooks, object_of(t.datasets[first]).below(), some, t.dxpl); });
+    void** const request = part.size() == t.count && !no_room ? req : nullptr;
+    const auto problem = attempt_to([&] {
+      transfer_logged(*hooks, object_of(t.datasets[first]).below(), some, t.dxpl, request);
+    });
     if (!failed) failed = no_room ? no_room : problem;
   }
   Datasets<void*> datasets;
@@ -171,7 +179,7 @@ herr_t transfer(const Transfer<Buffer>& t, void** req) noexcept {
       else
         check_reach(dataset);
     }
-    if (logged) return split_transfer(t);
+    if (logged) return split_transfer(t, req);
     return t.count == 0 ? 0 : pass_transfer(t, req);
   });
 }

@@ -28,7 +28,7 @@
 //    function clears the error stack, so save it first after a failure (ErrorStackSaver).
 //  - Identifiers that they receive (types, spaces, property lists) belong to the caller; copy them
 //    to keep them. Identifiers that they return belong to the receiver.
-//  - Their operations are complete when they return: no asynchronous request is made for them.
+//  - Their operations are complete when they return, except those of begin_write().
 #pragma once
 
 #include <memory>
@@ -39,6 +39,7 @@
 
 #include "comm/comm.h"
 #include "hdf5/connector/under.h"
+#include "hdf5/log/write_behind.h"
 #include "method/method.h"
 
 namespace forebay::vol {
@@ -197,6 +198,14 @@ class FileHooks {
   /// An H5Ocopy from or to this log file was done below. A copy between two log files calls only
   /// the destination's hooks.
   virtual void object_copied(const ObjectCopy& copy) = 0;
+
+  /// Does write() for a call with an event set: the program leaves its memory as it is until the
+  /// result is known. Returns null if the write is complete. The default completes it.
+  virtual std::shared_ptr<logged::WriteBehind::Progress> begin_write(
+      const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) {
+    write(at, writes, dxpl);
+    return nullptr;
+  }
 };
 
 /// The log layer's part of one handle of a logged dataset. It is destroyed, without a further call,

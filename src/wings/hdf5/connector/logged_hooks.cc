@@ -53,6 +53,8 @@ std::uint64_t shared_random_number(const Comm& comm) {
 constexpr Count flush_bytes = 2 << 20;
 // Calls may become larger, so the next check must not be far away.
 constexpr Count most_calls_apart = 100;
+// The limit if a thread could write meanwhile.
+constexpr Count most_calls_apart_behind = 8;
 // Collective calls of this size justify a block of their own.
 constexpr Count through_bytes = 512 << 10;
 // The limit if held data must be written to files so that others see it (Tails::copies).
@@ -146,8 +148,17 @@ bool wants_log(const OpenedFile& opened, const Method& method) {
   return opened.mpi_io || !(may_become_swmr(opened.fapl) || asks_alignment(opened.fapl));
 }
 
+/// Only a log is written behind the program.
+void refuse_async(Method& method) {
+  if (method.stage != "async") return;
+  refuse_or_note(method, "stage", "only a log is written behind the program",
+                 "leave it out, or use layout=log");
+  method.stage = "auto";
+}
+
 /// Keys that only some layouts of HDF5 files have.
 void check_keys_of_layouts(Method& method, bool log) {
+  if (!log) refuse_async(method);
   constexpr const char* of_chunks[] = {"codec", "chunk_bytes", "chunk_cache", "codec_threads"};
   constexpr const char* of_log[] = {"log_copy", "log_memory", "subfiling", "subfile_ranks"};
   if (method.layout == "chunked") {
@@ -200,8 +211,9 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   LogStore store(opened.file, opened.comm);
   if (!opened.created && !store.open((opened.flags & H5F_ACC_RDWR) != 0)) {
     if (!opened.mpi_io || (opened.flags & H5F_ACC_RDWR) == 0) return nullptr;
-    const Method method = method_of(opened);
+    Method method = method_of(opened);
     if (method.layout != "chunked" || !why_not_by_ranks(opened).empty()) return nullptr;
+    refuse_async(method);
     return std::make_unique<ChunkedHooks>(opened, method);
   }
   if (opened.created && opened.method && opened.method->layout == "chunked")
@@ -335,27 +347,27 @@ void LoggedHooks::agree_on_room(bool collective) {
     return;
   }
   const bool lent = through_;  // in this call; no data stays in the program's buffers after it
-  std::int64_t numbers[2] = {file_->writer().held(), largest_};
+  std::int64_t numbers[3] = {file_->writer().held(), largest_, behind_ ? 1 : 0};
   comm_.all_reduce(numbers, Reduce::max);
   const Count limit = std::min(file_->options().method.buffer_limit / 2, flush_bytes);
   through_ = numbers[1] >= (file_->copies_pending() ? through_bytes_shown : through_bytes);
   if (lent || through_ || numbers[0] > limit) {
-    const auto failed = up_to_meeting(comm_, [&] { file_->writer().flush_data(); });
+    const auto failed = up_to_meeting(comm_, [&] { file_->writer().flush_data(true); });
     if (failed) {
       file_->writer().keep_lent();
       throw *failed;
     }
     numbers[0] = 0;
   }
-  writes_to_check_ = through_
-                         ? 1
-                         : std::clamp<Count>((limit - numbers[0]) / std::max<Count>(1, numbers[1]),
-                                             1, most_calls_apart);
+  writes_to_check_ =
+      through_ ? 1
+               : std::clamp<Count>((limit - numbers[0]) / std::max<Count>(1, numbers[1]), 1,
+                                   numbers[2] != 0 ? most_calls_apart_behind : most_calls_apart);
   largest_ = 0;
 }
 
 /// Returns for how long the program leaves the memory of its writes with this list unchanged.
-logged::Lent LoggedHooks::lent_by(hid_t dxpl, bool collective) {
+logged::Lent LoggedHooks::lent_by(hid_t dxpl, bool collective, bool until_landed) {
   bool copies = method_.log_copy == Switch::enable;
   if (copies && !must_copy(dxpl)) {
     copies = method_.is_said_outside("log_copy");
@@ -363,18 +375,34 @@ logged::Lent LoggedHooks::lent_by(hid_t dxpl, bool collective) {
       note_overruled(method_, set_copy, "log_copy=enable (" + method_.origin_of("log_copy") + ")");
   }
   if (!copies) return logged::Lent::until_flush;
-  return collective && through_ ? logged::Lent::in_call : logged::Lent::never;
+  if (!collective || !through_) return logged::Lent::never;
+  return until_landed ? logged::Lent::until_landed : logged::Lent::in_call;
 }
 
 void LoggedHooks::write(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) {
+  append(at, writes, dxpl, false);
+}
+
+/// A write that waits for a later call to be flushed was copied, so it is complete.
+std::shared_ptr<logged::WriteBehind::Progress> LoggedHooks::begin_write(
+    const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) {
+  append(at, writes, dxpl, true);
+  return file_->writer().handed();
+}
+
+/// `until_landed`: the program leaves its memory as it is until what was handed over has landed.
+void LoggedHooks::append(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl,
+                         bool until_landed) {
   check_writable();
   store_.move_to(at);
   const bool collective = is_collective(dxpl, comm_);
-  // After it all ranks show what they wrote in earlier calls.
-  if (collective && may_write_fields(writes)) comm_.meet();
+  // After it all ranks show what they wrote in earlier calls, and it can be read.
+  if (collective && may_write_fields(writes))
+    agree_on_error(comm_, attempt_to([&] { file_->writer().settle(); }));
   const Count before = file_->writer().held();
   const auto failed = attempt_to([&] {
-    file_->writer().lend(lent_by(dxpl, collective));
+    behind_ = until_landed || method_.stage == "async";
+    file_->writer().lend(lent_by(dxpl, collective, until_landed), behind_);
     file_->writer().begin(collective);
     for (const DatasetWrite& one : writes)
       write_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
@@ -509,6 +537,15 @@ void LoggedHooks::report() {
           : "layout log, which layout=auto takes for what a log can serve: each rank appends"};
   if (undo_ && !undo_->active())
     notes.emplace_back("flushes are not one step: the folder takes no undo file");
+  logged::WriteBehind& behind = file_->writer().write_behind();
+  if (behind.started() > 0) {
+    behind.tell();
+    const auto seconds = behind.seconds();
+    notes.push_back(fmt::format(
+        "async: {} times data was handed to a thread, which wrote for {:.3f} s, for {:.3f} s of "
+        "which calls waited: {:.3f} s hidden",
+        behind.started(), seconds.written, seconds.waited, seconds.hidden()));
+  }
   file_->report()[Step::total] = seconds_since(opened_);
   print_report(comm_, path_, file_->report(), method_, notes);
 }

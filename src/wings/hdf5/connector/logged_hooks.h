@@ -22,6 +22,9 @@ class LoggedHooks : public FileHooks {
   CreatedDataset create_dataset(const DatasetCreation& creation) override;
   std::unique_ptr<LoggedDataset> open_dataset(const UnderObject& dataset, hid_t dxpl) override;
   void write(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl) override;
+  std::shared_ptr<logged::WriteBehind::Progress> begin_write(const UnderObject& at,
+                                                             std::span<const DatasetWrite> writes,
+                                                             hid_t dxpl) override;
   void read(const UnderObject& at, std::span<const DatasetRead> reads, hid_t dxpl) override;
   void flush(const UnderObject& at, H5F_scope_t scope) override;
   void flush_with_parent() override;
@@ -51,7 +54,9 @@ class LoggedHooks : public FileHooks {
   void report();
   /// Collective. HDF5 flushes the file; then the flush is committed (watched_driver.h).
   void flush_below(const UnderObject& at, H5F_scope_t scope);
-  logged::Lent lent_by(hid_t dxpl, bool collective);
+  logged::Lent lent_by(hid_t dxpl, bool collective, bool until_landed);
+  void append(const UnderObject& at, std::span<const DatasetWrite> writes, hid_t dxpl,
+              bool until_landed);
   void agree_on_room(bool collective);
   void read_together(std::span<const DatasetRead> reads, hid_t dxpl);
 
@@ -72,6 +77,7 @@ class LoggedHooks : public FileHooks {
   Count writes_to_check_ = 0;
   Count largest_ = 0;     // bytes of this rank's largest collective write since then
   bool through_ = false;  // collective writes go straight to the file
+  bool behind_ = false;   // in this call, for this rank's thread
   bool report_due_ = false;
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
 };

@@ -2,7 +2,7 @@
 //
 //   Object      one handle of an object of the connector below, and the open file that contains it
 //   FileState   one open file, shared by its handles, its objects and its wrap contexts
-//   Request     a request of the connector below for an operation that is not done yet
+//   Request     an operation that is not done yet: a request of the connector below, or our own
 //
 // All functions run under the library's lock, one call at a time, so counts are plain numbers.
 #pragma once
@@ -154,11 +154,17 @@ inline FileRef::~FileRef() {
   if (file_ && --file_->owners_ == 0) delete file_;
 }
 
+/// What the library's callbacks get. H5VL_wrap_class_t also gets requests.
+struct Handle {
+  void* under;      ///< of the connector below; null for a request of our own
+  H5I_type_t type;  ///< H5I_EVENTSET for a request
+};
+
 /// One handle of an object. It is made for each object that the connector below opens or that the
 /// library hands out, and destroyed when the connector below has closed it.
-struct Object {
+struct Object : Handle {
   Object(void* under_object, const FileRef& in_file, H5I_type_t object_type, bool is_handle = true)
-      : under(under_object), type(object_type), file(in_file), counted(is_handle) {
+      : Handle{under_object, object_type}, file(in_file), counted(is_handle) {
     if (!counted) return;
     ++file->open_;
     if (type == H5I_FILE) file->handles_.push_back(this);
@@ -176,8 +182,6 @@ struct Object {
   FileHooks* log() const noexcept { return file->log(); }
   UnderObject below() const noexcept { return {under, connector(), type}; }
 
-  void* under;
-  H5I_type_t type;
   FileRef file;
   /// False for objects that the native connector keeps within an open file. They do not show
   /// whether the program has the file open.
@@ -190,15 +194,15 @@ struct Object {
 
 inline Object& object_of(void* pointer) noexcept { return *static_cast<Object*>(pointer); }
 
-/// A request of the connector below. It lives until the library frees it.
-struct Request {
-  void* under;
-  FileRef file;
+/// A request. It lives until the library frees it, which may be after its file was closed.
+struct Request : Handle {
+  std::optional<FileRef> file;                           ///< of a request of the connector below
+  std::shared_ptr<logged::WriteBehind::Progress> write;  ///< or a write to a log
 };
 
 /// Wraps the request that a call below left in `*req`, if any.
 inline void wrap_request(void** req, const FileRef& file) {
-  if (req && *req) *req = new Request{*req, file};
+  if (req && *req) *req = new Request{{*req, H5I_EVENTSET}, file, {}};
 }
 
 /// Wraps what a call below opened. A dataset in the log becomes a logged one. Closes `under` if it

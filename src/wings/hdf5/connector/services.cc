@@ -1,4 +1,5 @@
 // Wrapping, introspection, requests, blobs and tokens: other services for the HDF5 library.
+#include "base/attempt.h"
 #include "hdf5/connector/callbacks.h"
 #include "hdf5/connector/info.h"
 
@@ -15,6 +16,10 @@ void* get_object(const void* obj) noexcept {
 
 herr_t get_wrap_ctx(const void* obj, void** context) noexcept {
   return guarded<herr_t>(-1, [&] {
+    if (static_cast<const Handle*>(obj)->type == H5I_EVENTSET) {  // opens nothing to be wrapped
+      *context = nullptr;
+      return 0;
+    }
     const auto& object = *static_cast<const Object*>(obj);
     *context = object.file->get_wrap_context(object.under);
     return 0;
@@ -71,17 +76,68 @@ herr_t get_cap_flags(const void* info, uint64_t* flags) noexcept {
 
 // -- requests, blobs (variable-length data) and tokens
 
-/// A callback that passes its arguments below unchanged, for an Object or a Request.
-template <class Ours, auto below, class... Args>
+/// A callback that passes its arguments below unchanged.
+template <auto below, class... Args>
 herr_t hand_on(void* ours, Args... args) noexcept {
-  const auto& it = *static_cast<const Ours*>(ours);
-  return below(it.under, it.file->connector(), args...);
+  return below(object_of(ours).under, object_of(ours).connector(), args...);
+}
+
+/// The same for a request. For a write to a log `own` is called in its place.
+template <auto below, auto own, class... Args>
+herr_t hand_on_request(void* req, Args... args) noexcept {
+  auto& request = *static_cast<Request*>(req);
+  if (!request.write) return below(request.under, (*request.file)->connector(), args...);
+  return guarded<herr_t>(-1, [&] {
+    own(*request.write, args...);
+    return 0;
+  });
+}
+
+using Write = logged::WriteBehind::Progress;
+
+void wait(Write& write, uint64_t ns, H5VL_request_status_t* status) {
+  *status = H5VL_REQUEST_STATUS_FAIL;  // request_specific says why
+  attempt_to([&] {
+    *status = write.wait(ns) ? H5VL_REQUEST_STATUS_SUCCEED : H5VL_REQUEST_STATUS_IN_PROGRESS;
+  });
+}
+
+// HDF5 must not be called by the thread that writes, so the write is waited for.
+void notify(Write& write, H5VL_request_notify_t callback, void* context) {
+  H5VL_request_status_t status;
+  wait(write, UINT64_MAX, &status);
+  if (callback(context, status) < 0) throw UnderFailed{};
+}
+
+void cancel(Write& write, H5VL_request_status_t* status) {
+  wait(write, 0, status);
+  if (*status == H5VL_REQUEST_STATUS_IN_PROGRESS) *status = H5VL_REQUEST_STATUS_CANT_CANCEL;
+}
+
+void request_specific(Write& write, H5VL_request_specific_args_t* args) {
+  if (args->op_type != H5VL_REQUEST_GET_ERR_STACK)
+    throw Error(Errc::enotsupport, "the time of a write to a log is not known",
+                "FOREBAY_REPORT=1 tells the time of all");
+  const ErrorStackSaver saver;
+  H5Eclear2(H5E_DEFAULT);
+  try {
+    write.wait(0);
+  } catch (...) {
+    push_current_exception(Where::here());
+  }
+  args->args.get_err_stack.err_stack_id = H5Eget_current_stack();
+}
+
+void request_optional(Write&, H5VL_optional_args_t*) {
+  throw Error(Errc::enotsupport, "a write to a log has no optional operations", "leave it out");
 }
 
 // The library ends each request with exactly one free.
 herr_t request_free(void* req) noexcept {
-  const herr_t result = hand_on<Request, H5VLrequest_free>(req);
-  if (result >= 0) delete static_cast<Request*>(req);
+  auto* const request = static_cast<Request*>(req);
+  const herr_t result =
+      request->write ? 0 : H5VLrequest_free(request->under, (*request->file)->connector());
+  if (result >= 0) delete request;
   return result;
 }
 
@@ -100,22 +156,25 @@ H5VL_wrap_class_t wrap_callbacks() noexcept {
 }
 
 H5VL_introspect_class_t introspect_callbacks() noexcept {
-  return {get_conn_cls, get_cap_flags, hand_on<Object, H5VLintrospect_opt_query>};
+  return {get_conn_cls, get_cap_flags, hand_on<H5VLintrospect_opt_query>};
 }
 
 H5VL_request_class_t request_callbacks() noexcept {
-  return {hand_on<Request, H5VLrequest_wait>,     hand_on<Request, H5VLrequest_notify>,
-          hand_on<Request, H5VLrequest_cancel>,   hand_on<Request, H5VLrequest_specific>,
-          hand_on<Request, H5VLrequest_optional>, request_free};
+  return {hand_on_request<H5VLrequest_wait, wait>,
+          hand_on_request<H5VLrequest_notify, notify>,
+          hand_on_request<H5VLrequest_cancel, cancel>,
+          hand_on_request<H5VLrequest_specific, request_specific>,
+          hand_on_request<H5VLrequest_optional, request_optional>,
+          request_free};
 }
 
 H5VL_blob_class_t blob_callbacks() noexcept {
-  return {hand_on<Object, H5VLblob_put>, hand_on<Object, H5VLblob_get>,
-          hand_on<Object, H5VLblob_specific>, hand_on<Object, H5VLblob_optional>};
+  return {hand_on<H5VLblob_put>, hand_on<H5VLblob_get>, hand_on<H5VLblob_specific>,
+          hand_on<H5VLblob_optional>};
 }
 
 H5VL_token_class_t token_callbacks() noexcept {
-  return {hand_on<Object, H5VLtoken_cmp>, token_to_str, token_from_str};
+  return {hand_on<H5VLtoken_cmp>, token_to_str, token_from_str};
 }
 
 }  // namespace forebay::vol

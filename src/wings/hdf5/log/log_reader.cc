@@ -546,8 +546,7 @@ void LogReader::read_neighbours(std::span<Stored> batch) {
 
 /// Reads what this rank and the others have written since the last flush, in the order of a flush.
 bool LogReader::read_pending(const DatasetShape& dataset, const Placed& wanted,
-                             const Bounds& bounds, std::span<std::byte> out,
-                             const LogWriter& writer) {
+                             const Bounds& bounds, std::span<std::byte> out, LogWriter& writer) {
   std::vector<Pending> all;
   for (std::size_t n = 0; n < writer.pending().size(); ++n) {
     const Entry& entry = writer.pending()[n];
@@ -575,7 +574,7 @@ bool LogReader::read_pending(const DatasetShape& dataset, const Placed& wanted,
 }
 
 bool LogReader::read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
-                     const LogWriter* writer, std::vector<NumberedEntry>* indexed) {
+                     LogWriter* writer, std::vector<NumberedEntry>* indexed) {
   ++report_[Counter::requests];
   report_[Counter::bytes_asked_read] += static_cast<std::int64_t>(out.size());
   const Bounds bounds = bounds_of(wanted.pattern, wanted.base);

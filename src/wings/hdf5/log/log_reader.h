@@ -70,7 +70,7 @@ class LogReader {
   /// read, if they were looked up before. Errc::ebadlog for damage, with its place; Errc::etrunc if
   /// a file ends early; and what opening a subfile throws.
   bool read(const DatasetShape& dataset, const Placed& wanted, std::span<std::byte> out,
-            const LogWriter* writer, std::vector<NumberedEntry>* indexed = nullptr);
+            LogWriter* writer, std::vector<NumberedEntry>* indexed = nullptr);
 
   /// Sets where other ranks show their pending entries. `tails` must outlive the reader.
   void set_tails(Tails& tails);
@@ -153,7 +153,7 @@ class LogReader {
   };
   void read_neighbours(std::span<Stored> batch);
   bool read_pending(const DatasetShape& dataset, const Placed& wanted, const Bounds& bounds,
-                    std::span<std::byte> out, const LogWriter& writer);
+                    std::span<std::byte> out, LogWriter& writer);
   void copy_shared(std::span<const Shared> shared, Count element_size, std::span<std::byte> out,
                    const Entry& entry, const Source& source);
 

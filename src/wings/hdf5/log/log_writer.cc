@@ -10,6 +10,15 @@
 #include "hdf5/log/tail_reader.h"
 
 namespace forebay::logged {
+namespace {
+
+template <typename Record>
+std::span<const std::byte> bytes_of(const Record& record) {
+  return std::as_bytes(std::span(&record, 1));
+}
+
+}  // namespace
+
 LogWriter::LogWriter(const Comm& comm, ByteFile& file, BlockSpace& space,
                      std::optional<Subfile> subfile, const WriterOptions& options,
                      PendingData::MakeFile make_temporary, Tails* tails, Report& report)
@@ -22,7 +31,8 @@ LogWriter::LogWriter(const Comm& comm, ByteFile& file, BlockSpace& space,
       tails_(tails),
       data_(options.buffer_limit, std::move(make_temporary)),
       section_(static_cast<std::uint32_t>(comm.rank()), options.buffer_limit / 4),
-      epoch_(options.first_epoch) {}
+      epoch_(options.first_epoch),
+      behind_(report, [this](const WriteBehind::Batch& batch) { publish_landed(batch); }) {}
 
 std::uint64_t epoch_after(std::uint64_t last) {
   if (last < largest_epoch) return last + 1;
@@ -31,6 +41,7 @@ std::uint64_t epoch_after(std::uint64_t last) {
 }
 
 void LogWriter::begin(bool collective) {
+  handed_.reset();
   if (comm_.size() == 1) return;
   if (collective) {
     turn_ = 0;
@@ -40,29 +51,49 @@ void LogWriter::begin(bool collective) {
   }
 }
 
-void LogWriter::publish_entries(bool placed) {
+void LogWriter::append_tail(TailRecord kind, std::span<const std::byte> payload) {
+  tails_->append(static_cast<std::uint32_t>(kind), payload);
+}
+
+void LogWriter::publish_entries(At where) {
   if (tails_ == nullptr) return;
-  const auto append = [&](TailRecord kind, const auto& what) {
-    tails_->append(static_cast<std::uint32_t>(kind), std::as_bytes(std::span(&what, 1)));
-  };
   for (; published_patterns_ < section_.patterns(); ++published_patterns_) {
     const auto packed = section_.packed(published_patterns_);
     if (packed.empty())
-      append(TailRecord::reference, section_.reference(published_patterns_));
+      append_tail(TailRecord::reference, bytes_of(section_.reference(published_patterns_)));
     else
-      tails_->append(static_cast<std::uint32_t>(TailRecord::pattern), packed);
+      append_tail(TailRecord::pattern, packed);
   }
+  // Lent bytes may change before the others know that they have landed, and files of tails would
+  // have a copy.
+  const bool hidden = where == At::thread && (lent_ > 0 || tails_->copies());
   for (; published_ < section_.entries(); ++published_) {
     TailEntry what{section_.pending()[published_], 0};
-    if (what.entry.kind == Kind::write && !placed)
-      what.address = tails_->address_of(data_, what.entry.data, what.entry.stored);
-    append(TailRecord::entry, what);
+    if (what.entry.kind == Kind::write && where != At::file)
+      what.address =
+          hidden ? on_its_way : tails_->address_of(data_, what.entry.data, what.entry.stored);
+    append_tail(TailRecord::entry, bytes_of(what));
   }
+}
+
+/// From now on the first pending entries are no longer in data_, and never in its temporary file.
+void LogWriter::publish_handed(std::size_t entries) {
+  if (tails_ == nullptr) return;
+  const auto number = static_cast<std::uint64_t>(entries);
+  append_tail(TailRecord::handed, bytes_of(number));
+  tails_->show(turn_, data_.saved());
+}
+
+void LogWriter::publish_landed(const WriteBehind::Batch& batch) {
+  if (tails_ == nullptr) return;
+  const TailPlaced now{batch.first, batch.last, batch.subfile, batch.begin};
+  append_tail(TailRecord::placed, bytes_of(now));
+  tails_->show(turn_, data_.saved());
 }
 
 void LogWriter::publish() {
   if (tails_ == nullptr) return;
-  publish_entries(false);
+  publish_entries(At::memory);
   tails_->show(turn_, data_.saved());
 }
 
@@ -78,7 +109,10 @@ void LogWriter::move_to_file() {
 }
 
 void LogWriter::keep_lent() {
-  if (lends_ != Lent::in_call || !attempt_to([&] { data_.keep_lent(); })) return;
+  writes_in_call_ = false;
+  if (lends_ != Lent::in_call && lends_ != Lent::until_landed) return;
+  lent_ = 0;
+  if (!attempt_to([&] { data_.keep_lent(); })) return;
   try {
     move_to_file();
   } catch (...) {
@@ -109,7 +143,14 @@ void LogWriter::write(std::uint64_t dataset, const Placed& selection,
                       std::span<const std::byte> bytes, bool lent,
                       std::optional<std::uint32_t> filter_mask) {
   StepTimer timer(report_, Step::stage);
-  const bool keep = lent && lends_ != Lent::never;
+  bool keep = lent && lends_ != Lent::never;
+  if (keep && lends_ == Lent::in_call) {
+    if (behind_call_ && has_room(std::ssize(bytes)))
+      keep = false;
+    else
+      writes_in_call_ = true;
+  }
+  if (keep && lends_ == Lent::until_landed) lent_ += std::ssize(bytes);
   add(dataset, selection, keep ? data_.lend(bytes) : data_.add(bytes), bytes, filter_mask);
 }
 
@@ -150,7 +191,20 @@ Offset LogWriter::my_place(const Comm& ranks, Count mine, Count& total) const {
   return std::accumulate(sizes.begin(), me, Offset{0});
 }
 
-void LogWriter::flush_data() {
+/// Returns whether a copy of `bytes` bytes keeps within the limit.
+bool LogWriter::has_room(Count bytes) const {
+  return behind_.copied() + data_.held() - lent_ + bytes <= options_.buffer_limit;
+}
+
+bool LogWriter::can_go_behind() const {
+  return behind_call_ && !writes_in_call_ && data_.saved() == 0 && !behind_.has_failed() &&
+         has_room(0);
+}
+
+void LogWriter::flush_data(bool behind) {
+  // A rank decides for itself: each takes part in the same steps.
+  behind = behind && can_go_behind() && !attempt_to([&] { behind_.look(); });
+  auto failed = attempt_to([&] { behind ? behind_.prepare() : behind_.settle(); });
   const Count mine = data_.bytes();
   Count total = 0;
   const Offset before = my_place(subfile_ ? subfile_->ranks : comm_, mine, total);
@@ -160,22 +214,40 @@ void LogWriter::flush_data() {
   else if (total > 0)
     begin = space_.allot(BlockSpace::Use::data, total);
   auto& file = subfile_ ? *subfile_->file : file_;
-  const auto failed = attempt_to([&] {
+  const std::uint32_t number = subfile_ ? subfile_->number : 0;
+  const std::size_t first = placed_, last = section_.entries();
+  const auto write_now = [&] {
     StepTimer timer(report_, Step::write);
     if (mine > 0) data_.write_to(file, begin + before);
-    if (tails_ == nullptr || placed_ == section_.entries()) return;
-    publish_entries(true);
-    const TailPlaced now{placed_, section_.entries(), subfile_ ? subfile_->number : 0,
-                         begin + before};
-    tails_->append(static_cast<std::uint32_t>(TailRecord::placed),
-                   std::as_bytes(std::span(&now, 1)));
+    if (tails_ == nullptr || first == last) return;
+    publish_entries(At::file);
+    const TailPlaced now{first, last, number, begin + before};
+    append_tail(TailRecord::placed, bytes_of(now));
     tails_->show(turn_, data_.saved());
-  });
-  // After this step all ranks find the data in the file, so its memory is free.
-  agree_on_error(comm_, failed);
-  section_.place_data(placed_, subfile_ ? subfile_->number : 0, begin + before);
-  placed_ = section_.entries();
-  data_.clear();
+  };
+  const auto show_what_goes_on = [&] {
+    publish_entries(At::thread);
+    publish_handed(last);
+  };
+  if (!failed) failed = behind ? attempt_to(show_what_goes_on) : attempt_to(write_now);
+  // After this step all ranks find the data of earlier batches, and what was written now, in the
+  // file. So its memory is free.
+  try {
+    agree_on_error(comm_, failed);
+  } catch (...) {
+    if (behind) attempt_to([&] { publish_handed(first); });
+    throw;
+  }
+  behind_.retire(data_);
+  section_.place_data(first, number, begin + before);
+  placed_ = last;
+  if (behind)
+    handed_ = behind_.start(
+        {data_.give(), &file, begin + before, first, last, number, lent_ > 0, mine - lent_});
+  else
+    data_.clear();
+  lent_ = 0;
+  writes_in_call_ = false;
   if (subfile_) subfile_->end += total;
 }
 
@@ -223,12 +295,13 @@ std::optional<MetadataBlock> LogWriter::flush() {
   return MetadataBlock{place, end};
 }
 
-void LogWriter::read_pending(std::size_t n, Offset skip, std::span<std::byte> into) const {
+void LogWriter::read_pending(std::size_t n, Offset skip, std::span<std::byte> into) {
   const Entry& entry = section_.pending()[n];
   if (n >= placed_) {
     data_.read(entry.data + skip, into);
     return;
   }
+  settle();
   auto& file = entry.file != 0 ? *subfile_->file : file_;
   if (file.read_at(entry.data + skip, into) != into.size())
     throw Error(Errc::eread, file.path() + " ends before data that was written to it",

@@ -4,6 +4,8 @@
 //     write      data → pending data, selection → pending section       local
 //     flush      blocks are allotted, every rank writes its part         collective
 //
+// A thread may write the data (log/write_behind.h). Then metadata waits until that has landed.
+//
 // No rank waits for another, or moves data to it. The caller decides what holds the blocks
 // (datasets of an HDF5 file, subfiles).
 #pragma once
@@ -19,9 +21,12 @@
 #include "comm/comm.h"
 #include "hdf5/log/section_builder.h"
 #include "hdf5/log/tails.h"
+#include "hdf5/log/write_behind.h"
 #include "layout/pending_data.h"
 
 namespace forebay::logged {
+
+enum class TailRecord : std::uint32_t;
 
 /// Allots space in the file.
 class BlockSpace {
@@ -55,8 +60,9 @@ struct MetadataBlock {
 /// Returns the next epoch. Errc::erange if there is none.
 std::uint64_t epoch_after(std::uint64_t last);
 
-/// For how long bytes that are lent stay unchanged.
-enum class Lent { never, in_call, until_flush };
+/// For how long bytes that are lent stay unchanged. until_landed: until the batch of the call has
+/// landed, or the call fails; that call must hand its data to the thread.
+enum class Lent { never, in_call, until_landed, until_flush };
 
 class LogWriter {
  public:
@@ -87,8 +93,9 @@ class LogWriter {
   void cut(std::uint64_t dataset, std::span<const Count> extents);
 
   /// Local. Says how long bytes are lent from now on. Those that are lent for a call must be
-  /// flushed, or kept, before it ends.
-  void lend(Lent lent) { lends_ = lent; }
+  /// flushed, or kept, before it ends. With `behind`, this rank's thread may write what the call
+  /// flushes; bytes lent for the call are then copied, while memory allows it.
+  void lend(Lent lent, bool behind = false) { lends_ = lent, behind_call_ = behind; }
   /// Local. Copies bytes that were lent for a call, after a flush of data that failed. Copies them
   /// to the temporary file if memory is short. If that fails too, all pending data is lost, and
   /// reading it throws Errc::enomem.
@@ -100,21 +107,36 @@ class LogWriter {
   /// Collective. Writes all ranks' pending data to the file, then the metadata. Returns nothing if
   /// no rank had written. If it throws (on every rank), pending writes stay pending.
   std::optional<MetadataBlock> flush();
-  /// Collective. Writes data only, and frees its memory. The metadata stays pending.
-  void flush_data();
+  /// Collective. Writes data only, and frees its memory. The metadata stays pending. With `behind`,
+  /// the thread of a rank whose call lend() allowed it may write later. Throws on all ranks what an
+  /// earlier write of a thread failed with, if it fails again.
+  void flush_data(bool behind = false);
+  /// Local. Returns when the thread has nothing left to write. Throws if it failed, and fails
+  /// again.
+  void settle() { behind_.settle(); }
+  /// Returns what the last call handed to the thread, if anything.
+  std::shared_ptr<WriteBehind::Progress> handed() const { return handed_; }
+  WriteBehind& write_behind() { return behind_; }
 
   /// Returns this rank's pending writes, in order. Their data can be read before the flush.
   std::span<const Entry> pending() const { return section_.pending(); }
   const Pattern& pattern_of(const Entry& entry) const { return section_.pattern_of(entry); }
-  /// Reads data of pending()[n]. Errors are those of reading.
-  void read_pending(std::size_t n, Offset skip, std::span<std::byte> into) const;
+  /// Reads data of pending()[n]. Waits for the thread. Errors are those of reading, and of
+  /// settle().
+  void read_pending(std::size_t n, Offset skip, std::span<std::byte> into);
 
  private:
+  /// Where the data of entries is that are published.
+  enum class At { memory, thread, file };
   void move_to_file();
   void add(std::uint64_t dataset, const Placed& selection, Offset position,
            std::span<const std::byte> bytes, std::optional<std::uint32_t> filter_mask);
-  /// `placed`: the entries' data is in the file already.
-  void publish_entries(bool placed);
+  void append_tail(TailRecord kind, std::span<const std::byte> payload);
+  void publish_entries(At where);
+  void publish_handed(std::size_t entries);
+  void publish_landed(const WriteBehind::Batch& batch);
+  bool has_room(Count bytes) const;
+  bool can_go_behind() const;
   Offset my_place(const Comm& ranks, Count mine, Count& total) const;
 
   Comm comm_;
@@ -126,11 +148,15 @@ class LogWriter {
   Tails* tails_;
   PendingData data_;
   SectionBuilder section_;
-  std::size_t placed_ = 0;  // pending entries whose data is already in the file
+  std::size_t placed_ = 0;  // pending entries whose data has a place in the file
   std::size_t published_ = 0, published_patterns_ = 0;
   std::uint64_t epoch_;
   std::uint32_t turn_ = 0;
   Lent lends_ = Lent::never;
+  bool behind_call_ = false, writes_in_call_ = false;
+  Count lent_ = 0;  // pending bytes that are lent until they have landed
+  WriteBehind behind_;
+  std::shared_ptr<WriteBehind::Progress> handed_;
   Offset reserved_ = 0;
   std::span<std::byte> room_;
 };

@@ -104,6 +104,9 @@ void TailReader::take(int rank, TailRecord kind, Offset place, std::span<const s
       known.placed.push_back(placed);
       return;
     }
+    case TailRecord::handed:
+      known.handed = load_native<std::uint64_t>(payload.data());
+      return;
   }
   memory_ += static_cast<Count>(sizeof(KnownPattern));
 }
@@ -133,7 +136,7 @@ std::vector<TailReader::Found> TailReader::find(std::uint64_t dataset, const Bou
     const auto at = known.datasets.find(dataset);
     if (at == known.datasets.end()) continue;
     for (const auto& [what, number] : at->second) {
-      Found found{what.entry, nullptr, what.address, false};
+      Found found{what.entry, nullptr, what.address, false, number < known.handed};
       if (what.entry.kind != Kind::cleared) {
         const KnownPattern& selected = pattern(rank, what.entry.pattern);
         if (what.entry.kind == Kind::write && !meets(selected.bounds, what.entry.base, wanted))
@@ -153,6 +156,19 @@ std::vector<TailReader::Found> TailReader::find(std::uint64_t dataset, const Bou
     }
   }
   return all;
+}
+
+void TailReader::read(const Found& found, Offset skip, std::span<std::byte> into) {
+  const auto rank = static_cast<int>(found.entry.rank);
+  if (found.address == on_its_way)
+    throw Error(Errc::eperm,
+                "a thread of rank " + std::to_string(rank) + " is still writing what is read here",
+                "wait for that rank's event set, or call H5Fflush, before; or read collectively");
+  // No temporary file reaches that far, so the data is read at its address.
+  constexpr Offset beyond = Offset{1} << 62;
+  const Offset position = found.handed ? beyond : found.entry.data + skip;
+  tails_.read_data(rank, position,
+                   found.address == 0 ? 0 : found.address + static_cast<std::uint64_t>(skip), into);
 }
 
 Count TailReader::stored_bytes(std::uint64_t dataset) {

@@ -21,10 +21,14 @@ enum class TailRecord : std::uint32_t {
   pattern,    ///< packed; patterns count from 0 in the order of their records
   reference,  ///< PatternRef of a pattern in the file
   placed,     ///< TailPlaced
+  handed,     ///< a number: so many entries, from the first, are not in the temporary file
 };
+/// The address of data that a thread is writing, and that nobody else can read before.
+inline constexpr std::uint64_t on_its_way = UINT64_MAX;
 struct TailEntry {
-  Entry entry;                ///< `data`: position in the rank's data
-  std::uint64_t address = 0;  ///< from Tails::address_of(); 0: in the temporary file, or placed
+  Entry entry;  ///< `data`: position in the rank's data
+  /// From Tails::address_of(), or on_its_way; 0: in the temporary file, or placed.
+  std::uint64_t address = 0;
 };
 /// The data of the entries [first, last), counted from 0, is in the file (or a subfile) now.
 struct TailPlaced {
@@ -48,17 +52,14 @@ class TailReader {
     Entry entry;  ///< `data`: position in the file if placed, else in the rank's data
     std::shared_ptr<const Pattern> pattern;
     std::uint64_t address = 0;
-    bool placed = false;
+    bool placed = false, handed = false;
   };
   /// Local. Returns other ranks' writes that were complete before and may meet `wanted`, and all
   /// cuts. The entries of each rank are in its order.
   std::vector<Found> find(std::uint64_t dataset, const Bounds& wanted);
   /// Reads data of an entry that was found and is not placed.
-  void read(const Found& found, Offset skip, std::span<std::byte> into) {
-    tails_.read_data(static_cast<int>(found.entry.rank), found.entry.data + skip,
-                     found.address == 0 ? 0 : found.address + static_cast<std::uint64_t>(skip),
-                     into);
-  }
+  /// Errc::eperm: a thread is writing it.
+  void read(const Found& found, Offset skip, std::span<std::byte> into);
   /// Returns the bytes of data in other ranks' pending writes to a dataset.
   Count stored_bytes(std::uint64_t dataset);
 
@@ -76,7 +77,7 @@ class TailReader {
   };
   struct Known {
     Count read = 0;  // bytes of the stream
-    std::uint64_t entries = 0;
+    std::uint64_t entries = 0, handed = 0;
     std::vector<KnownPattern> patterns;
     std::unordered_map<std::uint64_t, std::vector<KnownEntry>> datasets;
     std::vector<TailPlaced> placed;  // ordered by `first`

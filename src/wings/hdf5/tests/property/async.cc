@@ -1,0 +1,419 @@
+// Writes that go on behind the program: H5Dwrite_async with event sets, or H5Dwrite where a hint
+// lets it return early. Which connector is under test is a matter of the environment; HDF5's own
+// gives the same values.
+//
+//   async values FILE [--plain] [--goes-on]      what is written is what is read
+//   async failing FILE [--plain]                 a write of one rank fails (FOREBAY_FAULT)
+//   async full FILE OTHER [--plain]              on a small file system that is full
+//   (run_full_disk.py)
+//
+// --plain: without event sets. --goes-on: some requests must still be in progress after the calls.
+#include <fcntl.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "handles.h"
+
+using namespace forebay_test;
+
+namespace {
+
+constexpr int kSteps = 7, kFields = 3;
+constexpr hsize_t kWide = 200000;  // elements of a rank in one large write: 800 kB
+constexpr hsize_t kSmall = 50;     // and in a small one
+constexpr int kNothing = -1;
+
+int rank = 0, ranks = 1;
+bool plain = false, goes_on = false;
+
+[[noreturn]] void fail(const std::string& what) {
+  std::printf("FAILED: rank %d of %d: %s\n", rank, ranks, what.c_str());
+  std::fflush(stdout);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+void expect(bool condition, const std::string& what) {
+  if (!condition) fail(what);
+}
+
+int value_of(int call, int field, hsize_t element) {
+  return static_cast<int>((static_cast<hsize_t>(call) * 7 + static_cast<hsize_t>(field)) * 100003 +
+                          element % 99991);
+}
+
+/// The requests of a program; none of them with --plain.
+class Events {
+ public:
+  Events() : set_(H5EScreate(), H5ESclose, "H5EScreate") {}
+  hid_t id() const { return set_; }
+  size_t count() const {
+    size_t n = 0;
+    check(H5ESget_count(set_, &n), "H5ESget_count");
+    return n;
+  }
+  /// Waits for all. Returns whether one failed.
+  bool wait(uint64_t ns = H5ES_WAIT_FOREVER) {
+    size_t going_on = 0;
+    hbool_t failed = false;
+    do {
+      check(H5ESwait(set_, ns, &going_on, &failed), "H5ESwait");
+    } while (!failed && count() > 0);
+    return failed;
+  }
+  /// All messages of the operations that failed.
+  std::string take_messages() {
+    std::string text;
+    size_t failed = 0, cleared = 0;
+    check(H5ESget_err_count(set_, &failed), "H5ESget_err_count");
+    std::vector<H5ES_err_info_t> infos(failed);
+    if (failed > 0)
+      check(H5ESget_err_info(set_, failed, infos.data(), &cleared), "H5ESget_err_info");
+    for (size_t i = 0; i < cleared; ++i) {
+      check(H5Ewalk2(infos[i].err_stack_id, H5E_WALK_DOWNWARD, add_message, &text), "H5Ewalk2");
+      text += std::string(" [") + infos[i].api_name + "]";
+      H5Eclose_stack(infos[i].err_stack_id);
+      H5free_memory(infos[i].api_name), H5free_memory(infos[i].api_args);
+      H5free_memory(infos[i].app_file_name), H5free_memory(infos[i].app_func_name);
+    }
+    return text;
+  }
+
+ private:
+  static herr_t add_message(unsigned, const H5E_error2_t* error, void* text) {
+    *static_cast<std::string*>(text) += error->desc;
+    return 0;
+  }
+  Id set_;
+};
+
+Id transfer_list(bool collective) {
+  Id list = make_list(H5P_DATASET_XFER);
+  if (collective) check(H5Pset_dxpl_mpio(list, H5FD_MPIO_COLLECTIVE), "H5Pset_dxpl_mpio");
+  return list;
+}
+
+class Program {
+ public:
+  explicit Program(const char* path) : path_(path), access_(make_list(H5P_FILE_ACCESS)) {
+    check(H5Pset_fapl_mpio(access_, MPI_COMM_WORLD, MPI_INFO_NULL), "H5Pset_fapl_mpio");
+    file_ = Id(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access_), H5Fclose, "H5Fcreate");
+    const Id list = make_list(H5P_DATASET_CREATE);
+    check(H5Pset_fill_value(list, H5T_NATIVE_INT, &kNothing), "H5Pset_fill_value");
+    for (int f = 0; f < kFields; ++f) {
+      const Id space = simple_space({elements()});
+      fields_.emplace_back(H5Dcreate2(file_, name_of(f).c_str(), H5T_NATIVE_INT, space, H5P_DEFAULT,
+                                      list, H5P_DEFAULT),
+                           H5Dclose, "H5Dcreate2");
+      models_.emplace_back(elements(), kNothing);
+    }
+  }
+
+  static hsize_t elements() { return kWide * static_cast<hsize_t>(ranks) + kWide; }
+
+  /// All ranks write: `mine` elements of each rank from a place that moves with each step, so that
+  /// calls write over each other. The last of several ranks is empty, the first one late.
+  void write(Events& events, int step, int field, hsize_t mine) {
+    if (rank == 0) ::usleep(3000);
+    const bool empty = is_empty(rank);
+    std::vector<int>& values = buffers_.emplace_back(empty ? 0 : mine);
+    const hsize_t first = first_of(rank, step);
+    ++calls_;
+    for (hsize_t k = 0; k < values.size(); ++k) values[k] = value_of(calls_, field, first + k);
+    const Id space(H5Dget_space(fields_[static_cast<size_t>(field)]), H5Sclose, "H5Dget_space");
+    const Id memory = simple_space({mine});
+    if (empty) {
+      check(H5Sselect_none(space), "H5Sselect_none");
+      check(H5Sselect_none(memory), "H5Sselect_none");
+    } else {
+      check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, nullptr, &mine, nullptr),
+            "selecting");
+    }
+    const hid_t dataset = fields_[static_cast<size_t>(field)];
+    status_ = plain ? H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, together_, values.data())
+                    : H5Dwrite_async(dataset, H5T_NATIVE_INT, memory, space, together_,
+                                     values.data(), events.id());
+    if (plain) spoil();
+    for (int r = 0; r < ranks; ++r) {
+      if (is_empty(r)) continue;
+      const hsize_t from = first_of(r, step);
+      for (hsize_t k = 0; k < mine; ++k)
+        models_[static_cast<size_t>(field)][from + k] = value_of(calls_, field, from + k);
+    }
+  }
+  herr_t status() const { return status_; }
+
+  /// The program uses the memory of completed writes anew.
+  void spoil() {
+    for (auto& values : buffers_) std::fill(values.begin(), values.end(), -7);
+    buffers_.clear();
+  }
+
+  /// This rank reads what it wrote in this step, or all ranks read everything.
+  void read_mine(int step, int field, hsize_t mine) {
+    if (is_empty(rank)) return;
+    compare(field, first_of(rank, step), mine, false, nullptr);
+  }
+  void read_all(Events* events = nullptr) {
+    for (int f = 0; f < kFields; ++f) compare(f, 0, elements(), true, events);
+  }
+
+  herr_t flush(Events* events = nullptr) {
+    return events ? H5Fflush_async(file_, H5F_SCOPE_GLOBAL, events->id())
+                  : H5Fflush(file_, H5F_SCOPE_GLOBAL);
+  }
+
+  void reopen(Events& events) {
+    for (Id& field : fields_) release(field, H5Dclose_async, events, "H5Dclose_async");
+    release(file_, H5Fclose_async, events, "H5Fclose_async");
+    expect(!events.wait(), "closing the file failed: " + events.take_messages());
+    spoil();
+    MPI_Barrier(MPI_COMM_WORLD);
+    file_ = Id(H5Fopen(path_, H5F_ACC_RDONLY, access_), H5Fclose, "H5Fopen");
+    for (int f = 0; f < kFields; ++f)
+      fields_[static_cast<size_t>(f)] =
+          Id(H5Dopen2(file_, name_of(f).c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen2");
+  }
+
+ private:
+  static std::string name_of(int field) { return "field" + std::to_string(field); }
+  static bool is_empty(int r) { return ranks > 1 && r == ranks - 1; }
+  static hsize_t first_of(int r, int step) {
+    return static_cast<hsize_t>(r) * kWide + static_cast<hsize_t>(step % 3) * (kWide / 2);
+  }
+
+  template <typename Close>
+  static void release(Id& id, Close close, Events& events, const char* what) {
+    const hid_t held = id;
+    check(H5Iinc_ref(held), "H5Iinc_ref");  // Id releases one
+    id.reset();
+    check(close("async.cc", "release", 1, held, events.id()), what);
+  }
+
+  void compare(int field, hsize_t first, hsize_t count, bool collective, Events* events) {
+    const hid_t dataset = fields_[static_cast<size_t>(field)];
+    std::vector<int> found(count, -3);
+    const Id space(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
+    const Id memory = simple_space({count});
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, nullptr, &count, nullptr),
+          "selecting");
+    const hid_t transfer = collective ? together_ : alone_;
+    if (events) {
+      check(H5Dread_async(dataset, H5T_NATIVE_INT, memory, space, transfer, found.data(),
+                          events->id()),
+            "H5Dread_async");
+      expect(!events->wait(), "reading failed: " + events->take_messages());
+    } else {
+      check(H5Dread(dataset, H5T_NATIVE_INT, memory, space, transfer, found.data()), "H5Dread");
+    }
+    for (hsize_t k = 0; k < count; ++k) {
+      const int wanted = models_[static_cast<size_t>(field)][first + k];
+      if (found[k] != wanted)
+        fail("element " + std::to_string(first + k) + " of field " + std::to_string(field) +
+             " is " + std::to_string(found[k]) + ", not " + std::to_string(wanted));
+    }
+  }
+
+  const char* path_;
+  Id access_, file_;
+  Id together_ = transfer_list(true), alone_ = transfer_list(false);
+  std::vector<Id> fields_;
+  std::vector<std::vector<int>> models_, buffers_;
+  herr_t status_ = 0;
+  int calls_ = 0;
+};
+
+int total(int mine) {
+  MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return mine;
+}
+
+void test_values(const char* path) {
+  Program program(path);
+  Events events;
+  int in_progress = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    for (int field = 0; field < kFields; ++field) {
+      const std::vector<hsize_t> mixed = {kSmall, kWide, kWide - 7, kSmall};
+      const std::vector<hsize_t> large = {kWide, kWide - 7, kWide - 20};
+      for (const hsize_t mine : field == 0 ? mixed : large) {
+        program.write(events, step, field, mine);
+        check(program.status(), "writing");
+      }
+    }
+    in_progress += static_cast<int>(events.count());
+    if (step % 2 == 0) program.read_mine(step, 0, kSmall);  // before the event set is waited for
+    if (step % 3 == 1) program.read_all(step % 2 ? &events : nullptr);
+    if (step % 3 == 2) check(program.flush(&events), "H5Fflush_async");
+    const bool failed = events.wait(step % 2 ? 1000000 : H5ES_WAIT_FOREVER);
+    expect(!failed, "writing failed: " + events.take_messages());
+    program.spoil();
+    if (step % 3 == 0) program.read_mine(step, 1, kWide);
+  }
+  in_progress = total(in_progress);
+  if (goes_on) expect(in_progress >= 5, "no write went on behind the program");
+  program.reopen(events);
+  program.read_all();
+  if (rank == 0)
+    std::printf("async: %d requests were in progress; all is as written\n", in_progress);
+}
+
+/// Sets what fails from now on, on all ranks; FOREBAY_FAULT must be set when the program starts.
+void set_fault(const std::string& text) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  ::setenv("FOREBAY_FAULT", text.c_str(), 1);
+}
+
+/// All ranks' calls fail, or none does.
+void expect_all(bool fails, herr_t status, const std::string& what) {
+  const int failed = total(status < 0 ? 1 : 0);
+  expect(failed == (fails ? ranks : 0),
+         what + " failed on " + std::to_string(failed) + " ranks: " + take_errors());
+  H5Eclear2(H5E_DEFAULT);
+}
+
+/// Until all pass through the thread, which the first large write does not.
+void warm_up(Program& program, Events& events) {
+  for (int step = 0; step < 2; ++step) {
+    program.write(events, step, 0, kWide);
+    check(program.status(), "writing");
+  }
+  expect(!events.wait(), "writing failed: " + events.take_messages());
+  check(program.flush(), "H5Fflush");
+  program.spoil();
+}
+
+/// What an event set says of a write that failed, on the rank that it failed on.
+void expect_told(Events& events, bool on_this_rank, const char* why) {
+  if (plain) return;
+  const bool failed = events.wait();
+  expect(failed == on_this_rank, failed ? "a write failed: " + events.take_messages()
+                                        : "the event set does not tell of the write that failed");
+  if (!failed) return;
+  const std::string told = events.take_messages();
+  expect(told.find(why) != std::string::npos && told.find("H5Dwrite_async") != std::string::npos,
+         "the event set says: " + told);
+  while (events.wait()) events.take_messages();
+}
+
+void test_failing(const char* path) {
+  Program program(path);
+  Events events;
+  warm_up(program, events);
+  const int victim = ranks > 2 ? 1 : 0;  // not the empty one
+  const std::string fault = "pwrite:rank=" + std::to_string(victim) + ":errno=ENOSPC:call=1";
+  for (int step = 2; step < 7; ++step) {
+    // Every write fails until the space is there: told by the event set, then by each collective
+    // call.
+    set_fault(fault + ":from");
+    for (const int field : {0, 1}) {
+      program.write(events, step, field, kWide);
+      // The thread may have failed by the second call, which is collective and tries again.
+      if (field == 0) check(program.status(), "writing");
+      if (field == 1 && total(program.status() < 0 ? 1 : 0) > 0)
+        expect_all(true, program.status(), "the second write");
+    }
+    expect_told(events, rank == victim, "No space left");
+    program.spoil();
+    expect_all(true, program.flush(), "a flush without space");
+    expect_all(true, program.flush(), "another flush without space");
+    set_fault("none");
+    expect_all(false, program.flush(), "a flush with space again");
+    program.read_all();
+    // One write fails once: the next collective call writes it.
+    set_fault(fault);
+    program.write(events, step, 2, kWide);
+    check(program.status(), "writing");
+    expect_told(events, rank == victim, "No space left");
+    program.spoil();
+    expect_all(false, program.flush(), "a flush that tries again");
+    set_fault("none");
+    program.read_all();
+  }
+  program.reopen(events);
+  program.read_all();
+  if (rank == 0) std::printf("async: errors were told, and nothing is lost\n");
+}
+
+/// Takes all space of a file system, but for a few pages.
+void fill(const char* other) {
+  if (rank == 0) {
+    const int file = ::open(other, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const std::vector<char> page(4096, 'x');
+    off_t size = 0;
+    while (::write(file, page.data(), page.size()) == static_cast<ssize_t>(page.size()))
+      size += static_cast<off_t>(page.size());
+    if (::ftruncate(file, size - 8 * 4096) != 0) fail("ftruncate");
+    ::close(file);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void make_room(const char* other) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) ::unlink(other);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void test_full(const char* path, const char* other) {
+  Program program(path);
+  Events events;
+  warm_up(program, events);
+  for (int step = 2; step < 7; ++step) {
+    fill(other);
+    program.write(events, step, 0, kWide);
+    check(program.status(), "writing");
+    // Ranks whose thread has found no space tell so; at least one has.
+    const bool failed = !plain && events.wait();
+    if (!plain) expect(total(failed ? 1 : 0) > 0, "no event set tells of the full disk");
+    if (failed) {
+      const std::string told = events.take_messages();
+      expect(told.find("No space left") != std::string::npos, "the event set says: " + told);
+    }
+    program.spoil();
+    program.write(events, step, 1, kWide);
+    expect_all(true, program.status(), "a collective write after one that failed");
+    program.spoil();
+    make_room(other);
+    expect_all(false, program.flush(), "a flush with space again");
+    program.read_all();
+  }
+  program.reopen(events);
+  program.read_all();
+  if (rank == 0) std::printf("async: a full disk was told, and nothing is lost\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  const std::string mode = argc > 2 ? argv[1] : "";
+  for (int i = 3; i < argc; ++i) {
+    plain |= std::strcmp(argv[i], "--plain") == 0;
+    goes_on |= std::strcmp(argv[i], "--goes-on") == 0;
+  }
+  try {
+    if (mode == "values")
+      test_values(argv[2]);
+    else if (mode == "failing")
+      test_failing(argv[2]);
+    else if (mode == "full" && argc > 3)
+      test_full(argv[2], argv[3]);
+    else
+      fail("usage: async values|failing FILE [--plain] [--goes-on]");
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  H5close();
+  MPI_Finalize();
+  return EXIT_SUCCESS;
+}
