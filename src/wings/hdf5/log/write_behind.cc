@@ -64,8 +64,12 @@ void WriteBehind::land() {
 }
 
 void WriteBehind::look() {
-  while (!begun_.empty() && begun_.front().queued && queue_->wait_for(begun_.front().number, 0))
-    land();
+  const auto is_written = [&](const Begun& begun) {
+    bool written = false;  // also while a later batch has failed
+    attempt_to([&] { written = begun.queued && queue_->wait_for(begun.number, 0); });
+    return written;
+  };
+  while (!begun_.empty() && is_written(begun_.front())) land();
 }
 
 /// Memory that was lent may change once its owner knows of the error.

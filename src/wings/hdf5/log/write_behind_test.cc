@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/attempt.h"
+#include "hdf5/log/log_writer.h"
 #include "storage/gated_file_testing.h"
 
 namespace forebay::logged {
@@ -133,6 +135,46 @@ TEST_F(WriteBehindTest, progress_outlives_what_was_never_written) {
   }
   EXPECT_TRUE(done->wait(0));
   EXPECT_THROW(lost->wait(for_ever), Error);
+}
+
+class CountingSpace : public BlockSpace {
+ public:
+  Offset allot(Use, Count bytes) override { return std::exchange(end_, end_ + bytes + 8); }
+
+ private:
+  Offset end_ = 0;
+};
+
+// Every third write is larger than the limit, so it is written in the call, from the caller's
+// memory. Before that all others are written, too.
+TEST(LogWriter, copies_for_the_thread_keep_within_the_buffer_limit) {
+  constexpr Count limit = 4096, writes = 18;
+  constexpr Count sizes[] = {1000, 3000, 5000};
+  auto disk = std::make_shared<MemoryDisk>();
+  disk->bytes.reserve(1 << 20);
+  Gated file("f", disk);
+  CountingSpace space;
+  Report report;
+  LogWriter writer(Comm(), file, space, std::nullopt, {limit, 1}, {}, nullptr, report);
+  for (int i = 0; i < writes; ++i) {
+    const Count size = sizes[i % 3];
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size), static_cast<std::byte>(i + 1));
+    const Steps steps{0, size, 1};
+    writer.begin(true);
+    writer.lend(Lent::in_call, true);
+    writer.write(1, box_pattern(std::vector<Count>{5000}, std::span(&steps, 1)), bytes, true);
+    writer.flush_data(true);
+    EXPECT_LE(writer.write_behind().copied(), limit);
+    EXPECT_EQ(writer.handed() != nullptr, size < limit);
+    std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
+  }
+  EXPECT_EQ(writer.write_behind().started(), writes * 2 / 3);
+  writer.settle();
+  for (int i = 0; i < writes; ++i) {
+    std::vector<std::byte> found(static_cast<std::size_t>(sizes[i % 3]));
+    writer.read_pending(static_cast<std::size_t>(i), 0, found);
+    EXPECT_EQ(found, std::vector<std::byte>(found.size(), static_cast<std::byte>(i + 1))) << i;
+  }
 }
 
 }  // namespace
