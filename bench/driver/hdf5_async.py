@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How much of the writes of an HDF5 program its computing hides (docs/internals/async.md), on a slow store.
 
-  hdf5_async.py --build build/release [--ranks 2] [--rounds 5] [--steps 8] [--fields 4] [--mib 2] [--compute SECONDS]
+  hdf5_async.py --build build/release [--ranks 1,2] [--rounds 5] [--steps 8] [--fields 4] [--mib 2] [--compute SECONDS]
 
 A step's computing takes as long as its writes do without the thread, unless --compute says otherwise. Each round runs
 every way once: HDF5 alone, the log, the log with stage=async, the log with event sets, and the log in memory, which is
@@ -30,8 +30,8 @@ WAYS = {
 
 
 class Runs:
-    def __init__(self, options):
-        self.options = options
+    def __init__(self, options, ranks):
+        self.options, self.ranks = options, ranks
         self.program = os.path.join(options.build, "bench", "forebay-bench-hdf5-async")
         if not os.path.isfile(self.program):
             raise Failure(f"there is no {self.program}: build first, with HDF5")
@@ -59,7 +59,7 @@ class Runs:
                 os.unlink(path)
 
     def answer(self, arguments, environment):
-        command = self.launcher.command(self.program, arguments, self.options.ranks, "romio321")
+        command = self.launcher.command(self.program, arguments, self.ranks, "romio321")
         done = subprocess.run(command, env={**self.launcher.environment, **environment}, capture_output=True, text=True,
                               timeout=self.options.timeout, check=False)
         if done.returncode != 0:
@@ -72,7 +72,7 @@ def main():
     add = parser.add_argument
     add("--build", required=True)
     add("--dir", default="/dev/shm", help="directory that is made slow (default: %(default)s)")
-    add("--ranks", type=int, default=2)
+    add("--ranks", default="1,2", help="with commas (default: %(default)s)")
     add("--rounds", type=int, default=5)
     add("--steps", type=int, default=8)
     add("--fields", type=int, default=4)
@@ -83,21 +83,26 @@ def main():
     bench_slow_store.add_options(add)
     options = parser.parse_args()
     try:
-        runs = Runs(options)
-        try:
-            compute = options.compute
-            if compute is None:
-                compute = runs.run("log", 0.05)["seconds"] / options.steps
-            print(f"{runs.store}\n{options.ranks} ranks, {options.steps} steps of {options.fields} fields of "
-                  f"{options.mib:g} MiB a rank; a step computes for {compute:.3f} s; load {os.getloadavg()[0]:.1f}")
-            found = {way: [] for way in WAYS}
-            for _ in range(options.rounds):
-                for way in WAYS:
-                    found[way].append(runs.run(way, compute))
-        finally:
-            os.rmdir(runs.folder)
+        for ranks in options.ranks.split(","):
+            compare(options, int(ranks))
     except Failure as failure:
         sys.exit(str(failure))
+
+
+def compare(options, ranks):
+    runs = Runs(options, ranks)
+    found = {way: [] for way in WAYS}
+    try:
+        compute = options.compute
+        if compute is None:
+            compute = runs.run("log", 0.05)["seconds"] / options.steps
+        print(f"{runs.store}\n{ranks} ranks, {options.steps} steps of {options.fields} fields of {options.mib:g} MiB a "
+              f"rank; a step computes for {compute:.3f} s; load {os.getloadavg()[0]:.1f}")
+        for _ in range(options.rounds):
+            for way in WAYS:
+                found[way].append(runs.run(way, compute))
+    finally:
+        os.rmdir(runs.folder)
     seconds = {way: statistics.median(run["seconds"] for run in found[way]) for way in WAYS}
     print("| way | seconds in calls | of these in H5Fclose | hidden | of what the store takes |")
     print("| --- | --- | --- | --- | --- |")
