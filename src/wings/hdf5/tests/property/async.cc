@@ -170,6 +170,11 @@ class Program {
     for (int f = kFields - 1; f >= 0; --f) compare(f, 0, elements(), true, events);  // latest first
   }
 
+  /// One rank reads what another one wrote in this step.
+  void read_of(int other, int step, int field, hsize_t mine) {
+    compare(field, first_of(other, step), mine, false, nullptr);
+  }
+
   herr_t flush(Events* events = nullptr) {
     return events ? H5Fflush_async(file_, H5F_SCOPE_GLOBAL, events->id())
                   : H5Fflush(file_, H5F_SCOPE_GLOBAL);
@@ -240,6 +245,29 @@ int total(int mine) {
   return mine;
 }
 
+/// A rank that reads what another one's thread is still writing from the program's memory is told
+/// so. Once the event set has completed it finds the values. On one node it finds copies at once.
+void test_others(Program& program, Events& events) {
+  int told = 0;
+  for (int step = kSteps; step < kSteps + 6; ++step) {
+    program.write(events, step, 0, kWide);
+    check(program.status(), "writing");
+    MPI_Barrier(MPI_COMM_WORLD);
+    try {
+      if (rank == 0) program.read_of(1, step, 0, kWide);
+    } catch (const std::runtime_error& error) {
+      if (std::string(error.what()).find("is still writing") == std::string::npos) throw;
+      ++told;
+    }
+    if (events.wait()) fail("writing failed: " + events.take_messages());
+    program.spoil();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) program.read_of(1, step, 0, kWide);
+  }
+  if (rank == 0 && plain) expect(told == 0, "reads of copies were refused");
+  if (rank == 0 && !plain) expect(told >= 4, "reads of what is being written were not refused");
+}
+
 void test_values(const char* path) {
   Program program(path);
   Events events, reads;
@@ -265,6 +293,7 @@ void test_values(const char* path) {
   }
   in_progress = total(in_progress);
   if (goes_on) expect(in_progress >= 5, "no write went on behind the program");
+  if ((goes_on || plain) && ranks > 2) test_others(program, events);
   program.reopen(events);
   program.read_all();
   if (rank == 0)
