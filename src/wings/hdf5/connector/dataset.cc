@@ -1,4 +1,5 @@
 #include <cstddef>
+#include <new>
 #include <string>
 
 #include "base/attempt.h"
@@ -111,8 +112,11 @@ void transfer_logged(FileHooks& hooks, const UnderObject& at, std::span<const Da
 }
 void transfer_logged(FileHooks& hooks, const UnderObject& at, std::span<const DatasetWrite> some,
                      hid_t dxpl, void** req) {
-  if (req == nullptr) return hooks.write(at, some, dxpl);
-  std::unique_ptr<Request> request(new Request{{nullptr, H5I_EVENTSET}, {}, {}});
+  // Without memory this rank still takes part in the call.
+  std::unique_ptr<Request> request;
+  if (req != nullptr && !Request::failure_told)
+    request.reset(new (std::nothrow) Request{{nullptr, H5I_EVENTSET}, {}, {}});
+  if (!request) return hooks.write(at, some, dxpl);
   request->write = hooks.begin_write(at, some, dxpl);
   if (request->write) *req = request.release();
 }

@@ -142,6 +142,11 @@ Method method_of(const OpenedFile& opened) {
   return method;
 }
 
+/// Returns whether a log can be in a file that is opened in this way.
+bool can_have_log(const OpenedFile& opened) {
+  return why_no_log(opened).empty() && (opened.mpi_io || access_of(opened.fapl).plain);
+}
+
 /// Returns whether a new file that can have a log gets one.
 bool wants_log(const OpenedFile& opened, const Method& method) {
   if (method.layout == "chunked" || !is_automatic(method)) return method.layout == "log";
@@ -184,7 +189,7 @@ void check_keys_of_layouts(Method& method, bool log) {
 
 Method method_for_new(const OpenedFile& opened) {
   Method method = method_of(opened);
-  check_keys_of_layouts(method, wants_log(opened, method));
+  check_keys_of_layouts(method, can_have_log(opened) && wants_log(opened, method));
   return method;
 }
 
@@ -210,10 +215,11 @@ std::unique_ptr<FileHooks> make_file_hooks(const OpenedFile& opened) {
   if (!is_native(opened.file.connector)) return nullptr;
   LogStore store(opened.file, opened.comm);
   if (!opened.created && !store.open((opened.flags & H5F_ACC_RDWR) != 0)) {
-    if (!opened.mpi_io || (opened.flags & H5F_ACC_RDWR) == 0) return nullptr;
+    if ((opened.flags & H5F_ACC_RDWR) == 0) return nullptr;
     Method method = method_of(opened);
-    if (method.layout != "chunked" || !why_not_by_ranks(opened).empty()) return nullptr;
     refuse_async(method);
+    if (!opened.mpi_io || method.layout != "chunked" || !why_not_by_ranks(opened).empty())
+      return nullptr;
     return std::make_unique<ChunkedHooks>(opened, method);
   }
   if (opened.created && opened.method && opened.method->layout == "chunked")
@@ -353,10 +359,7 @@ void LoggedHooks::agree_on_room(bool collective) {
   through_ = numbers[1] >= (file_->copies_pending() ? through_bytes_shown : through_bytes);
   if (lent || through_ || numbers[0] > limit) {
     const auto failed = up_to_meeting(comm_, [&] { file_->writer().flush_data(true); });
-    if (failed) {
-      file_->writer().keep_lent();
-      throw *failed;
-    }
+    if (failed) throw *failed;
     numbers[0] = 0;
   }
   writes_to_check_ =
@@ -408,8 +411,16 @@ void LoggedHooks::append(const UnderObject& at, std::span<const DatasetWrite> wr
       write_logged(*file_, handle_of(one.dataset).state(), one, dxpl);
   });
   largest_ = std::max(largest_, file_->writer().held() - before);
-  agree_on_room(collective);  // even if this rank's write failed, because others wait
+  // Even if this rank's write failed, because others wait.
+  const auto unflushed = attempt_to([&] { agree_on_room(collective); });
+  if (unflushed) {
+    file_->writer().keep_lent();
+    throw *unflushed;
+  }
   const auto hidden = attempt_to([&] { file_->writer().publish(); });
+  // The call fails, so the program's memory is free when it returns.
+  const auto handed = file_->writer().handed();
+  if ((failed || hidden) && until_landed && handed) attempt_to([&] { handed->wait(UINT64_MAX); });
   if (failed) throw *failed;
   if (hidden) throw *hidden;
 }

@@ -198,6 +198,10 @@ inline Object& object_of(void* pointer) noexcept { return *static_cast<Object*>(
 struct Request : Handle {
   std::optional<FileRef> file;                           ///< of a request of the connector below
   std::shared_ptr<logged::WriteBehind::Progress> write;  ///< or a write to a log
+
+  /// Whether HDF5 was told that such a write failed. Then the event set takes no further request.
+  /// HDF5 finds that out, and loses the request, only after the write was handed over.
+  static inline bool failure_told = false;
 };
 
 /// Wraps the request that a call below left in `*req`, if any.

@@ -41,6 +41,7 @@ std::uint64_t epoch_after(std::uint64_t last) {
 }
 
 void LogWriter::begin(bool collective) {
+  attempt_to([&] { behind_.look(); });  // others may wait for what has landed
   handed_.reset();
   if (comm_.size() == 1) return;
   if (collective) {
@@ -98,7 +99,7 @@ void LogWriter::publish() {
 }
 
 void LogWriter::make_room() {
-  if (data_.is_full()) move_to_file();
+  if (data_.is_full(behind_.copied())) move_to_file();
 }
 
 /// Other ranks look for the data at its old address until saved() is called.
@@ -196,7 +197,7 @@ bool LogWriter::has_room(Count bytes) const {
   return behind_.copied() + data_.held() - lent_ + bytes <= options_.buffer_limit;
 }
 
-bool LogWriter::can_go_behind() const {
+bool LogWriter::can_go_behind() {
   return behind_call_ && !writes_in_call_ && data_.saved() == 0 && !behind_.has_failed() &&
          has_room(0);
 }
@@ -241,7 +242,8 @@ void LogWriter::flush_data(bool behind) {
   behind_.retire(data_);
   section_.place_data(first, number, begin + before);
   placed_ = last;
-  if (behind)
+  // A rank without data has nothing to wait for.
+  if (behind && mine > 0)
     handed_ = behind_.start(
         {data_.give(), &file, begin + before, first, last, number, lent_ > 0, mine - lent_});
   else

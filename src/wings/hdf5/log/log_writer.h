@@ -100,7 +100,8 @@ class LogWriter {
   /// to the temporary file if memory is short. If that fails too, all pending data is lost, and
   /// reading it throws Errc::enomem.
   void keep_lent();
-  /// Local. Moves data to a temporary file if there is more than the limit.
+  /// Local. Moves data to a temporary file if there is more than the limit, with what the thread
+  /// has.
   void make_room();
   Count held() const { return data_.held(); }
 
@@ -136,7 +137,7 @@ class LogWriter {
   void publish_handed(std::size_t entries);
   void publish_landed(const WriteBehind::Batch& batch);
   bool has_room(Count bytes) const;
-  bool can_go_behind() const;
+  bool can_go_behind();
   Offset my_place(const Comm& ranks, Count mine, Count& total) const;
 
   Comm comm_;

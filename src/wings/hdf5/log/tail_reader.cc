@@ -162,7 +162,9 @@ void TailReader::read(const Found& found, Offset skip, std::span<std::byte> into
   const auto rank = static_cast<int>(found.entry.rank);
   if (found.address == on_its_way)
     throw Error(Errc::eperm,
-                "a thread of rank " + std::to_string(rank) + " is still writing what is read here",
+                "a thread of rank " + std::to_string(rank) +
+                    " is still writing what is read here, or has written it since the last call of "
+                    "that rank",
                 "wait for that rank's event set, or call H5Fflush, before; or read collectively");
   // No temporary file reaches that far, so the data is read at its address.
   constexpr Offset beyond = Offset{1} << 62;

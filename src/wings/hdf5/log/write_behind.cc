@@ -53,7 +53,10 @@ std::shared_ptr<WriteBehind::Progress> WriteBehind::start(Batch&& given) {
   return begun.progress;
 }
 
-bool WriteBehind::has_failed() const { return failed_ || (queue_ && queue_->has_failed()); }
+bool WriteBehind::has_failed() {
+  leave_parent();
+  return failed_ || (queue_ && queue_->has_failed());
+}
 
 /// The next batch is in the file.
 void WriteBehind::land() {
@@ -64,6 +67,7 @@ void WriteBehind::land() {
 }
 
 void WriteBehind::look() {
+  leave_parent();
   const auto is_written = [&](const Begun& begun) {
     bool written = false;  // also while a later batch has failed
     attempt_to([&] { written = begun.queued && queue_->wait_for(begun.number, 0); });
@@ -74,6 +78,7 @@ void WriteBehind::look() {
 
 /// Memory that was lent may change once its owner knows of the error.
 void WriteBehind::take_back(const Error& error) {
+  attempt_to([&] { look(); });  // what is in the file already has not failed
   failed_ = error;
   for (Begun& begun : begun_) {
     Batch& batch = *begun.batch;
@@ -95,9 +100,11 @@ void WriteBehind::settle() {
         StepTimer timer(report_, Step::wait);
         queue_->wait_for(begun.number, UINT64_MAX);
       });
-      if (failed) take_back(*failed);
-    }
-    if (!begun.queued) {
+      if (failed) {
+        take_back(*failed);
+        continue;
+      }
+    } else {
       StepTimer timer(report_, Step::write);
       begun_.front().batch->data.write_to(*begun.batch->file, begun.batch->begin);
     }
@@ -133,7 +140,7 @@ bool WriteBehind::wait(Progress& progress, std::uint64_t ns) {
   } else {
     failed = failed_;
   }
-  if (!failed) return progress.by_ == nullptr;
+  if (!failed || progress.by_ == nullptr) return progress.by_ == nullptr;
   progress.by_ = nullptr;
   progress.failed_ = *failed;
   throw *failed;

@@ -65,8 +65,8 @@ class WriteBehind {
 
   /// Makes room for the next batch, so that start() needs no memory but for the thread.
   void prepare();
-  /// Call after prepare(). Never fails: a batch that the thread cannot take counts as one that
-  /// failed.
+  /// Call after prepare(), with a batch that has bytes. Never fails: one that the thread cannot
+  /// take counts as one that failed.
   std::shared_ptr<Progress> start(Batch&& batch);
   /// Notes what has landed. Does not wait.
   void look();
@@ -76,12 +76,13 @@ class WriteBehind {
   /// it.
   void retire(PendingData& data);
 
-  bool has_failed() const;
+  bool has_failed();
   Count copied() const { return copied_; }  ///< bytes of memory of batches that are not retired
   std::int64_t started() const { return started_; }
   WriteQueue::Seconds seconds() const { return queue_ ? queue_->seconds() : WriteQueue::Seconds{}; }
   /// Adds the thread's times to the report. All has landed.
   void tell() {
+    leave_parent();
     if (queue_) queue_->tell();
   }
 

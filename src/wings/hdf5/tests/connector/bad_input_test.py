@@ -101,12 +101,12 @@ def strings(programs):
         if Path("layout.h5").exists():
             raise Failed(f"layout={layout}: a file is there")
     # What was named for this file is refused; what a general rule says is told where it did not reach it.
-    for setting in ("codec=zstd:3", "chunk_bytes=64KiB"):
+    for setting in ("codec=zstd:3", "chunk_bytes=64KiB", "stage=async;layout=canonical"):
         done = programs.write("layout.h5", f"{string};hints={{{setting}}}")
         expect(done, setting, f"the connector's string: {setting.split('=')[0]}=.* cannot be done")
         if Path("layout.h5").exists():
             raise Failed(f"{setting}: a file is there")
-    settings = ["layout=patches", "layout=decomposed", "stage=burst", "stage=async", "transport=aggregated",
+    settings = ["layout=patches", "layout=decomposed", "stage=burst", "transport=aggregated",
                 "container=directory", "aggregators=2", "bp_version=3", "checkpoint_memory=1MiB", "bundle=b",
                 "split=step"]
     for setting in settings:
