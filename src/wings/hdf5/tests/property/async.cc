@@ -6,6 +6,7 @@
 //   async failing FILE [--plain]                 a write of one rank fails (FOREBAY_FAULT)
 //   async full FILE OTHER [--plain]              on a small file system that is full
 //   (run_full_disk.py)
+//   async refused FILE                           the connector's string has stage=async
 //
 // --plain: without event sets. --goes-on: some requests must still be in progress after the calls.
 #include <fcntl.h>
@@ -51,7 +52,9 @@ int value_of(int call, int field, hsize_t element) {
 /// The requests of a program; none of them with --plain.
 class Events {
  public:
-  Events() : set_(H5EScreate(), H5ESclose, "H5EScreate") {}
+  Events() : set_(H5EScreate(), H5ESclose, "H5EScreate") {
+    check(H5ESregister_complete_func(set_, count_one, &completed_), "H5ESregister_complete_func");
+  }
   hid_t id() const { return set_; }
   size_t count() const {
     size_t n = 0;
@@ -64,14 +67,21 @@ class Events {
     hbool_t failed = false;
     do {
       check(H5ESwait(set_, ns, &going_on, &failed), "H5ESwait");
+      if (ns == H5ES_WAIT_FOREVER && !failed)
+        expect(going_on == 0, "a write goes on after H5ESwait has waited for ever");
     } while (!failed && count() > 0);
     return failed;
   }
-  /// HDF5 takes no further operations into a set in which one has failed.
-  void renew() {
+  /// Waits until none is in progress, although one has failed.
+  void finish() {
     while (count() > 0) wait();
     take_messages();
-    set_ = Id(H5EScreate(), H5ESclose, "H5EScreate");
+  }
+  int completed() const { return completed_; }
+  /// From now on no operation comes into this set: the calls fail.
+  void refuse() {
+    const auto never = [](const H5ES_op_info_t*, void*) { return -1; };
+    check(H5ESregister_insert_func(set_, never, nullptr), "H5ESregister_insert_func");
   }
   /// All messages of the operations that failed.
   std::string take_messages() {
@@ -96,6 +106,11 @@ class Events {
     *static_cast<std::string*>(text) += error->desc;
     return 0;
   }
+  static int count_one(const H5ES_op_info_t*, H5ES_status_t, hid_t, void* completed) {
+    ++*static_cast<int*>(completed);
+    return 0;
+  }
+  int completed_ = 0;
   Id set_;
 };
 
@@ -127,32 +142,36 @@ class Program {
   /// All ranks write: `mine` elements of each rank from a place that moves with each step, so that
   /// calls write over each other. The last of several ranks is empty, the first one late.
   void write(Events& events, int step, int field, hsize_t mine) {
-    if (rank == 0) ::usleep(3000);
-    const bool empty = is_empty(rank);
-    std::vector<int>& values = buffers_.emplace_back(empty ? 0 : mine);
-    const hsize_t first = first_of(rank, step);
-    ++calls_;
-    for (hsize_t k = 0; k < values.size(); ++k) values[k] = value_of(calls_, field, first + k);
-    const Id space(H5Dget_space(fields_[static_cast<size_t>(field)]), H5Sclose, "H5Dget_space");
-    const Id memory = simple_space({mine});
-    if (empty) {
-      check(H5Sselect_none(space), "H5Sselect_none");
-      check(H5Sselect_none(memory), "H5Sselect_none");
-    } else {
-      check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, nullptr, &mine, nullptr),
-            "selecting");
-    }
+    const Part part = next_part(step, field, mine);
     const hid_t dataset = fields_[static_cast<size_t>(field)];
-    status_ = plain ? H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, together_, values.data())
-                    : H5Dwrite_async(dataset, H5T_NATIVE_INT, memory, space, together_,
-                                     values.data(), events.id());
+    status_ =
+        plain ? H5Dwrite(dataset, H5T_NATIVE_INT, part.memory, part.space, together_, part.values)
+              : H5Dwrite_async(dataset, H5T_NATIVE_INT, part.memory, part.space, together_,
+                               part.values, events.id());
     if (plain) spoil();
-    for (int r = 0; r < ranks; ++r) {
-      if (is_empty(r)) continue;
-      const hsize_t from = first_of(r, step);
-      for (hsize_t k = 0; k < mine; ++k)
-        models_[static_cast<size_t>(field)][from + k] = value_of(calls_, field, from + k);
+  }
+
+  /// The same, in one call with another field, of which nothing is written. The call of one rank
+  /// fails, because what it selects there is outside.
+  void write_two(Events& events, int step, int field, hsize_t mine, bool fails) {
+    const Part part = next_part(step, field, mine);
+    const Id outside = simple_space({elements() + kSmall}), memory = simple_space({kSmall});
+    const hsize_t first = elements(), count = kSmall;
+    if (fails) {
+      check(H5Sselect_hyperslab(outside, H5S_SELECT_SET, &first, nullptr, &count, nullptr),
+            "selecting");
+    } else {
+      check(H5Sselect_none(outside), "H5Sselect_none");
+      check(H5Sselect_none(memory), "H5Sselect_none");
     }
+    const std::vector<int> nothing(kSmall);
+    const auto one = static_cast<size_t>(field), other = (one + 1) % fields_.size();
+    hid_t datasets[] = {fields_[one], fields_[other]};
+    hid_t types[] = {H5T_NATIVE_INT, H5T_NATIVE_INT};
+    hid_t memories[] = {part.memory, memory}, spaces[] = {part.space, outside};
+    const void* values[] = {part.values, nothing.data()};
+    status_ =
+        H5Dwrite_multi_async(2, datasets, types, memories, spaces, together_, values, events.id());
   }
   herr_t status() const { return status_; }
 
@@ -194,6 +213,35 @@ class Program {
   }
 
  private:
+  /// What this rank writes next to a field.
+  struct Part {
+    Id space, memory;
+    const void* values;
+  };
+  Part next_part(int step, int field, hsize_t mine) {
+    if (rank == 0) ::usleep(3000);
+    const bool empty = is_empty(rank) || mine == 0;
+    std::vector<int>& values = buffers_.emplace_back(empty ? 0 : mine);
+    const hsize_t first = first_of(rank, step);
+    ++calls_;
+    for (hsize_t k = 0; k < values.size(); ++k) values[k] = value_of(calls_, field, first + k);
+    Id space(H5Dget_space(fields_[static_cast<size_t>(field)]), H5Sclose, "H5Dget_space");
+    Id memory = simple_space({mine});
+    if (empty) {
+      check(H5Sselect_none(space), "H5Sselect_none");
+      check(H5Sselect_none(memory), "H5Sselect_none");
+    } else {
+      check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, nullptr, &mine, nullptr),
+            "selecting");
+    }
+    for (int r = 0; r < ranks; ++r) {
+      if (is_empty(r)) continue;
+      const hsize_t from = first_of(r, step);
+      for (hsize_t k = 0; k < mine; ++k)
+        models_[static_cast<size_t>(field)][from + k] = value_of(calls_, field, from + k);
+    }
+    return {std::move(space), std::move(memory), values.data()};
+  }
   static std::string name_of(int field) { return "field" + std::to_string(field); }
   static bool is_empty(int r) { return ranks > 1 && r == ranks - 1; }
   static hsize_t first_of(int r, int step) {
@@ -269,6 +317,36 @@ void test_others(Program& program, Events& events) {
   if (rank == 0 && !plain) expect(told >= 4, "reads of what is being written were not refused");
 }
 
+/// Once a call has failed, the program's memory is free, whatever was handed to the thread.
+void test_calls_that_fail(Program& program, Events& events) {
+  for (int step = 0; step < 5; ++step) {
+    Events refusing, none;
+    refusing.refuse();
+    program.write(refusing, step, 0, kWide);
+    expect(total(program.status() < 0 ? 1 : 0) > 0, "no event set was asked to take a request");
+    program.spoil();
+    check(program.flush(), "H5Fflush");
+    program.read_all();
+
+    program.write_two(events, step, 1, kWide, rank == 0);
+    expect((program.status() < 0) == (rank == 0), "the wrong ranks fail to write");
+    if (rank == 0) program.spoil();
+    if (events.wait()) fail("writing failed: " + events.take_messages());
+    program.spoil();
+    check(program.flush(), "H5Fflush");
+    program.read_all();
+
+    // A write of nothing does not wait for another one.
+    program.write(events, step, 2, kWide);
+    program.write(none, step, 1, 0);
+    check(program.status(), "writing nothing");
+    expect(!none.wait(), "a write of nothing failed");
+    if (events.wait()) fail("writing failed: " + events.take_messages());
+    program.spoil();
+  }
+  H5Eclear2(H5E_DEFAULT);
+}
+
 void test_values(const char* path) {
   Program& program = *new Program(path);
   Events events, reads;
@@ -292,8 +370,10 @@ void test_values(const char* path) {
     program.spoil();
     if (step % 3 == 0) program.read_mine(step, 1, kWide);
   }
+  expect(events.completed() >= in_progress, "not every write has called the program");
   in_progress = total(in_progress);
   if (goes_on) expect(in_progress >= 5, "no write went on behind the program");
+  if (goes_on) test_calls_that_fail(program, events);
   if ((goes_on || plain) && ranks > 2) test_others(program, events);
   program.reopen(events);
   program.read_all();
@@ -337,38 +417,56 @@ void expect_told(Events& events, bool on_this_rank, const char* why) {
   const std::string told = events.take_messages();
   expect(told.find(why) != std::string::npos && told.find("H5Dwrite_async") != std::string::npos,
          "the event set says: " + told);
-  events.renew();
+  events.finish();
 }
 
+/// Once HDF5 has told a rank of a failure, that rank's writes are complete when they return, so
+/// that event sets that take no request any more do no harm. If such a write fails, it fails on all
+/// ranks.
 void test_failing(const char* path) {
   Program& program = *new Program(path);
   Events events;
   warm_up(program, events);
   const int victim = ranks > 2 ? 1 : 0;  // not the empty one
-  const std::string fault = "pwrite:rank=" + std::to_string(victim) + ":errno=ENOSPC:call=1";
+  std::vector<bool> told(static_cast<size_t>(ranks));
+  const auto fault_of = [](int which) {
+    return "pwrite:rank=" + std::to_string(which) + ":errno=ENOSPC:call=1";
+  };
   for (int step = 2; step < 7; ++step) {
     // Every write fails until the space is there: told by the event set, then by each collective
     // call.
-    set_fault(fault + ":from");
+    set_fault(fault_of(victim) + ":from");
+    bool in_call = told[static_cast<size_t>(victim)];
     for (const int field : {0, 1}) {
       program.write(events, step, field, kWide);
       // The thread may have failed by the second call, which is collective and tries again.
-      if (field == 0) check(program.status(), "writing");
-      if (field == 1 && total(program.status() < 0 ? 1 : 0) > 0)
+      if (field == 0) expect_all(in_call, program.status(), "the first write");
+      if (field == 1 && (in_call || total(program.status() < 0 ? 1 : 0) > 0))
         expect_all(true, program.status(), "the second write");
     }
-    expect_told(events, rank == victim, "No space left");
+    expect_told(events, rank == victim && !in_call, "No space left");
+    told[static_cast<size_t>(victim)] = !plain;
     program.spoil();
     expect_all(true, program.flush(), "a flush without space");
     expect_all(true, program.flush(), "another flush without space");
     set_fault("none");
     expect_all(false, program.flush(), "a flush with space again");
     program.read_all();
-    // One write fails once: the next collective call writes it.
-    set_fault(fault);
+    // The same event set is used further.
+    program.write(events, step, 1, kWide);
+    expect_all(false, program.status(), "a write with an event set that has failed");
+    if (events.count() == 0) program.spoil();
+    if (events.wait()) fail("writing failed: " + events.take_messages());
+    program.spoil();
+    expect_all(false, program.flush(), "a flush after that");
+    program.read_all();
+    // One write fails once, on rank 0: the next collective call writes it.
+    set_fault(fault_of(0));
+    in_call = told[0];
     program.write(events, step, 2, kWide);
-    check(program.status(), "writing");
-    expect_told(events, rank == victim, "No space left");
+    expect_all(in_call, program.status(), "a write that fails once");
+    expect_told(events, rank == 0 && !in_call, "No space left");
+    told[0] = !plain;
     program.spoil();
     expect_all(false, program.flush(), "a flush that tries again");
     set_fault("none");
@@ -407,14 +505,16 @@ void test_full(const char* path, const char* other) {
   for (int step = 2; step < 7; ++step) {
     fill(other);
     program.write(events, step, 0, kWide);
-    check(program.status(), "writing");
-    // Ranks whose thread has found no space tell so; at least one has.
+    // At first ranks whose thread has found no space tell so; at least one has. Later such a rank
+    // writes in the call.
+    const bool first = step == 2;
+    expect_all(!plain && !first, program.status(), "a write without space");
     const bool failed = !plain && events.wait();
-    if (!plain) expect(total(failed ? 1 : 0) > 0, "no event set tells of the full disk");
+    if (!plain && first) expect(total(failed ? 1 : 0) > 0, "no event set tells of the full disk");
     if (failed) {
       const std::string told = events.take_messages();
       expect(told.find("No space left") != std::string::npos, "the event set says: " + told);
-      events.renew();
+      events.finish();
     }
     program.spoil();
     program.write(events, step, 1, kWide);
@@ -428,6 +528,36 @@ void test_full(const char* path, const char* other) {
   program.read_all();
   delete &program;
   if (rank == 0) std::printf("async: a full disk was told, and nothing is lost\n");
+}
+
+/// A file without a log cannot have what the program says for this very file.
+void test_refused(const char* path) {
+  const auto expect_refused = [](hid_t file, const std::string& what) {
+    expect(file < 0, what + " is not refused");
+    const std::string told = take_errors();
+    expect(told.find("stage=async cannot be done") != std::string::npos, what + ": " + told);
+  };
+  const Id in_memory = make_list(H5P_FILE_ACCESS), paged = make_list(H5P_FILE_ACCESS),
+           pages = make_list(H5P_FILE_CREATE), native = make_list(H5P_FILE_ACCESS),
+           shared = make_list(H5P_FILE_ACCESS);
+  check(H5Pset_fapl_core(in_memory, 1 << 16, true), "H5Pset_fapl_core");
+  check(H5Pset_file_space_strategy(pages, H5F_FSPACE_STRATEGY_PAGE, false, 1), "strategy");
+  check(H5Pset_page_buffer_size(paged, 1 << 16, 0, 0), "H5Pset_page_buffer_size");
+  check(H5Pset_vol(native, H5VL_NATIVE, nullptr), "H5Pset_vol");
+  check(H5Pset_fapl_mpio(shared, MPI_COMM_WORLD, MPI_INFO_NULL), "H5Pset_fapl_mpio");
+  const auto create = [&](hid_t creation, hid_t access) {
+    return H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
+  };
+  expect_refused(create(H5P_DEFAULT, in_memory), "a file in memory");
+  expect_refused(create(pages, paged), "a file with a page buffer");
+  Id(create(H5P_DEFAULT, native), H5Fclose, "H5Fcreate");
+  for (const hid_t access : {hid_t{H5P_DEFAULT}, hid_t{shared}}) {
+    expect_refused(H5Fopen(path, H5F_ACC_RDWR, access), "an ordinary file");
+    Id(H5Fopen(path, H5F_ACC_RDONLY, access), H5Fclose, "H5Fopen");
+  }
+  Id(create(H5P_DEFAULT, H5P_DEFAULT), H5Fclose, "H5Fcreate");
+  Id(H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose, "H5Fopen");
+  std::printf("async: files without a log are refused\n");
 }
 
 }  // namespace
@@ -449,8 +579,10 @@ int main(int argc, char** argv) {
       test_failing(argv[2]);
     else if (mode == "full" && argc > 3)
       test_full(argv[2], argv[3]);
+    else if (mode == "refused")
+      test_refused(argv[2]);
     else
-      fail("usage: async values|failing FILE [--plain] [--goes-on]");
+      fail("usage: async values|failing|refused FILE [--plain] [--goes-on]");
   } catch (const std::exception& error) {
     fail(error.what());
   }
