@@ -1,8 +1,8 @@
 # What `cmake --install` puts where:
 #
 #   lib/libforebay.so  include/  lib/pkgconfig/forebay.pc  lib/cmake/forebay/    the library
-#   compat/{include/pnetcdf.h, lib/libpnetcdf.so, lib/pkgconfig/pnetcdf.pc, bin/pnetcdf-config}
-#                                                                                what a build for PnetCDF looks for
+#   compat/{include/{pnetcdf.h, pnetcdf.inc, pnetcdf.mod}, lib/libpnetcdf.so, lib/pkgconfig/pnetcdf.pc,
+#           bin/pnetcdf-config}                                                  what a build for PnetCDF looks for
 #
 # The programs install themselves where they are defined.
 
@@ -47,7 +47,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/forebay.pc DESTINATION ${CMA
 
 if(FOREBAY_MPI)
   target_include_directories(forebay INTERFACE $<INSTALL_INTERFACE:${FOREBAY_COMPAT_DIR}/include>)
-  install(FILES ${CMAKE_BINARY_DIR}/generated/include/pnetcdf.h DESTINATION ${FOREBAY_COMPAT_DIR}/include)
+  set(generated ${CMAKE_BINARY_DIR}/generated)
+  install(FILES ${generated}/include/pnetcdf.h ${generated}/include/pnetcdf.inc DESTINATION ${FOREBAY_COMPAT_DIR}/include)
+  install(FILES ${generated}/pnetcdf/pnetcdf.F90 DESTINATION ${CMAKE_INSTALL_DATADIR}/forebay)
+  if(TARGET forebay_pnetcdf_module)
+    install(FILES $<TARGET_PROPERTY:forebay_pnetcdf_module,Fortran_MODULE_DIRECTORY>/pnetcdf.mod
+      DESTINATION ${FOREBAY_COMPAT_DIR}/include)
+  endif()
 
   # libpnetcdf.so.0d is the name that Debian's programs ask for, .so.4 to .so.8 those of PnetCDF's own builds (1.12 to
   # 1.15); libforebay.so.0 is there so that this one folder on the library path is enough.

@@ -11,7 +11,7 @@ RELEASE_DATE = "February 21, 2022"
 # -1 decided at run time), and whether that is what PnetCDF's default build says -----------------------
 
 FEATURES = [
-    ("PNETCDF_ENABLE_FORTRAN", "--has-fortran", 0, False),
+    ("PNETCDF_ENABLE_FORTRAN", "--has-fortran", 1, True),
     ("PNETCDF_ENABLE_CXX", "--has-c++", 0, False),
     ("PNETCDF_ERANGE_FILL", "--erange-fill", 1, True),
     ("PNETCDF_SUBFILING", "--subfiling", 1, False),
