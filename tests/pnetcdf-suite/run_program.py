@@ -39,6 +39,8 @@ ARGUMENTS = {
 # With more ranks than one these hang, whatever the library: one rank alone creates a file on all ranks' communicator,
 # or each rank removes the file that all have just created.
 ALONE = {"test/nc_test/nc_test", "test/nc_test/tst_misc", "test/nf_test/nf_test", "test/nf90_test/nf90_test"}
+# A file that they open to see that it is none of netCDF.
+NO_NETCDF = {"test/nf_test/nf_test": "nf_test", "test/nf90_test/nf90_test": "test_get.F90"}
 FAILED = re.compile(r"^.*(?:fail with|FAILURES TESTING|Error at|Error:).*$", re.MULTILINE)
 
 
@@ -58,9 +60,8 @@ class Suite:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         wrong = []
-        if name in ("test/nf_test/nf_test", "test/nf90_test/nf90_test"):
-            # They open the file of their own name, which is none of netCDF.
-            (folder / Path(name).name).write_text("a program\n")
+        if name in NO_NETCDF:
+            (folder / NO_NETCDF[name]).write_text("not a netCDF file\n")
         steps = ([AFTER[name]] if name in AFTER else []) + [name]
         for step in steps:
             for arguments in arguments_of(step, self.options.data):
