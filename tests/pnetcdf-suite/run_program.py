@@ -33,6 +33,7 @@ ARGUMENTS = {
     "test/cdf_format/test_inq_format": [["{data}"]],
     "test/cdf_format/tst_corrupt": [["{data}"]],
     "test/cdf_format/tst_open_cdf5": [["{data}/bad_begin.nc5"]],
+    "test/F90/tst_io": [["."]],
     "examples/burst_buffer/create_open": [["-q", "-b", ".", "output.nc"]],
     "examples/burst_buffer/nonblocking": [["-q", "-b", ".", "output.nc"]],
 }
