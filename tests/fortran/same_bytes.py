@@ -18,7 +18,7 @@ def run(launch, program, file, environment):
     """Whether it succeeded; prints what it said."""
     exported = [x for name in environment for x in ("-x", name)]
     done = subprocess.run([*shlex.split(launch), *exported, program, file], env={**os.environ, **environment},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)  # fmt: skip
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(f"-- {program} {environment}: {done.returncode}\n{done.stdout}")
     return done.returncode == 0
 

@@ -118,7 +118,7 @@ def main():
     if Path(options.peer_header).is_file():
         mine, theirs = constants_of(options.header), constants_of(options.peer_header)
         problems += [f"{name}: {mine.get(name)} here, {value} in PnetCDF's header" for name, value in sorted(theirs.items())
-                     if mine.get(name) != value and name not in build_options]  # fmt: skip
+                     if mine.get(name) != value and name not in build_options]
         compared += f", {len(theirs)} constants of its header"
     if Path(options.peer_module).is_file():
         (mine, version), (theirs, their_version) = module_of(options.module), module_of(options.peer_module)

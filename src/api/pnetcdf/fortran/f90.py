@@ -8,9 +8,9 @@ LONG = "integer(EightByteInt)"
 # Name of the type in F90's procedures, and its type in the file.
 NAMES = {"text": ("text", None), "int1": ("OneByteInt", "nf90_int1"), "int2": ("TwoByteInt", "nf90_int2"),
          "int": ("FourByteInt", "nf90_int"), "real": ("FourByteReal", "nf90_real"),
-         "double": ("EightByteReal", "nf90_double"), "int8": ("EightByteInt", "nf90_int64")}  # fmt: skip
+         "double": ("EightByteReal", "nf90_double"), "int8": ("EightByteInt", "nf90_int64")}
 TYPES = [(f77, NAMES[f77][0], NAMES[f77][1], kind if f77 == "text" else f"{kind}({precision})")
-         for _, f77, _, kind, precision in functions.TYPES]  # fmt: skip
+         for _, f77, _, kind, precision in functions.TYPES]
 RANKS = range(8)
 
 # Functions of F90 that hand their arguments on to F77's.
@@ -41,7 +41,7 @@ def continued(text, indent):
     return [*lines, line[:-2]]
 
 
-def declaration(argument, puts):
+def declaration(argument):
     """How F77's function declares an argument."""
     kind, name = argument.kind, argument.name
     if kind in ("text", "text_out", "path_out"):
@@ -77,7 +77,7 @@ def bodies():
         yield from continued(f"integer function {f.name}({', '.join(a.name for a in f.arguments)})", 4)
         yield "      import"
         for a in f.arguments:
-            yield from buffer_declaration(f, a) if a.kind == "buffer" else [f"      {declaration(a, f.puts)}"]
+            yield from buffer_declaration(f, a) if a.kind == "buffer" else [f"      {declaration(a)}"]
         yield "    end function"
 
 
@@ -92,7 +92,7 @@ class Procedure:
 
     def lines(self):
         yield from continued(f"integer function {self.name}({', '.join(n.split('(')[0] for _, n in self.arguments)})"
-                             " result(status)", 2)  # fmt: skip
+                             " result(status)", 2)
         for how, name in self.arguments:
             yield f"    {how} :: {name}"
         for line in self.local:
@@ -132,7 +132,7 @@ def choose(verb, ending, f77, req):
     def calls(typed, values):
         return [line for condition, (kind, selection) in zip(conditions, arguments.items())
                 for line in (condition, f"  status = nfmpi_{verb}_{kind}{typed}{ending}(ncid, varid, {selection}, {values}{req})")
-                ] + ["end if"]  # fmt: skip
+                ] + ["end if"]
 
     typed = calls("_" + f77, "values")
     if f77 == "text":
@@ -148,10 +148,10 @@ def helpers():
         local = ["integer :: n", f"{LONG}, allocatable, dimension(:) :: starts, counts, strides, maps"]
         body = ["n = dimensions_of(ncid, varid)", "starts = filled(n, 1, start)",
                 "counts = filled(n, rest, count, extents)", "strides = filled(n, 1, stride)", "maps = filled(n, 1, map)",
-                *choose(verb, ending, f77, req)]  # fmt: skip
+                *choose(verb, ending, f77, req)]
         flexible = [] if f77 == "text" else FLEXIBLE
         yield Procedure(f"{verb}_{f77}{ending}", [*FILE_AND_VARIABLE, (f"{LONG}, intent(in)", "extents(:)"),
-                        (IN, "rest"), (how, "values(*)"), *request, *SELECTION, *flexible], body, local=local)  # fmt: skip
+                        (IN, "rest"), (how, "values(*)"), *request, *SELECTION, *flexible], body, local=local)
 
 
 def var_procedures():
@@ -164,7 +164,7 @@ def var_procedures():
                 start = "filled(dimensions_of(ncid, varid), 1, start)"
                 body = ["if (present(buftype)) then",
                         f"  status = nfmpi_{verb}_var1{ending}(ncid, varid, {start}, buf, given_or(-1, bufcount), buftype{req})",
-                        "else", f"  status = nfmpi_{verb}_var1_{f77}{ending}(ncid, varid, {start}, buf{req})", "end if"]  # fmt: skip
+                        "else", f"  status = nfmpi_{verb}_var1_{f77}{ending}(ncid, varid, {start}, buf{req})", "end if"]
                 yield Procedure(
                     name, [*FILE_AND_VARIABLE, (how, "buf"), *request, SELECTION[0], *FLEXIBLE], body, generic
                 )
@@ -178,7 +178,7 @@ def var_procedures():
             names = ["start", "count", "stride", "map"] + [n for _, n in flexible]
             body = [f"status = {verb}_{f77}{ending}(ncid, varid, {extents}, {rest}, values{req}, {', '.join(names)})"]
             yield Procedure(name, [*FILE_AND_VARIABLE, (how, "values" + of_rank(rank)), *request, *SELECTION, *flexible],
-                            body, generic)  # fmt: skip
+                            body, generic)
 
 
 def varn_procedures():
@@ -194,9 +194,9 @@ def varn_procedures():
                 continue
             call = f"status = nfmpi_{verb}_varn_{f77}{ending}(ncid, varid, num, start, "
             body = ["if (present(count)) then", f"  {call}count, values{req})", "else",
-                    f"  {call}filled(size(start), 1), values{req})", "end if"]  # fmt: skip
+                    f"  {call}filled(size(start), 1), values{req})", "end if"]
             yield Procedure(name, [*FILE_AND_VARIABLE, (how, "values" + of_rank(rank)), *request, (IN, "num"), start, count],
-                            body, generic)  # fmt: skip
+                            body, generic)
 
 
 def vard_procedures():
@@ -207,7 +207,7 @@ def vard_procedures():
             name = f"nf90mpi_{verb}_vard_{f'{rank}D_' if rank else ''}{f90}{ending}"
             body = [f"status = nfmpi_{verb}_vard{ending}(ncid, varid, filetype, buf, bufcount, buftype)"]
             yield Procedure(name, [*FILE_AND_VARIABLE, (IN, "filetype"), (how, "buf" + of_rank(rank)),
-                            (f"{LONG}, intent(in)", "bufcount"), (IN, "buftype")], body, f"nf90mpi_{verb}_vard{ending}")  # fmt: skip
+                            (f"{LONG}, intent(in)", "bufcount"), (IN, "buftype")], body, f"nf90mpi_{verb}_vard{ending}")
 
 
 def attribute_procedures():
@@ -218,20 +218,20 @@ def attribute_procedures():
         for one, array, values in (("", "(:)", "values"), ("one_", "", "[values]")):
             yield Procedure(f"nf90mpi_put_att_{one}{f90}", [*of_attribute, (f"{kind}, intent(in)", "values" + array)],
                             [f"status = nfmpi_put_att_{f77}(ncid, varid, name, {xtype}, "
-                             f"size({values}, kind=EightByteInt), {values})"], "nf90mpi_put_att")  # fmt: skip
+                             f"size({values}, kind=EightByteInt), {values})"], "nf90mpi_put_att")
             # An attribute that has more values than there is room for must not be written beyond it.
             local = [f"{LONG} :: length"]
             body = ["status = nfmpi_inq_attlen(ncid, varid, name, length)", "if (status /= nf90_noerr) return"]
             if array:
                 body += ["if (length > size(values)) status = nf90_eiomismatch",
-                         f"if (status == nf90_noerr) status = nfmpi_get_att_{f77}(ncid, varid, name, values)"]  # fmt: skip
+                         f"if (status == nf90_noerr) status = nfmpi_get_att_{f77}(ncid, varid, name, values)"]
             else:
                 local.append(f"{kind}, allocatable :: found(:)")
                 body += ["allocate(found(max(length, 1_EightByteInt)))",
                          f"status = nfmpi_get_att_{f77}(ncid, varid, name, found)",
-                         "if (status == nf90_noerr .or. status == nf90_erange) values = found(1)"]  # fmt: skip
+                         "if (status == nf90_noerr .or. status == nf90_erange) values = found(1)"]
             yield Procedure(f"nf90mpi_get_att_{one}{f90}", [*of_attribute, (f"{kind}, intent(out)", "values" + array)], body,
-                            "nf90mpi_get_att", local)  # fmt: skip
+                            "nf90mpi_get_att", local)
 
 
 def fill_procedures():
@@ -245,7 +245,7 @@ def fill_procedures():
             ]
             yield Procedure(f"nf90mpi_{verb}_var_fill_{f90}", arguments,
                             [f"status = nfmpi_{verb}_var_fill(ncid, varid, no_fill, fill_value)"],
-                            f"nf90mpi_{verb}_var_fill")  # fmt: skip
+                            f"nf90mpi_{verb}_var_fill")
 
 
 def handed_on():
@@ -255,7 +255,7 @@ def handed_on():
         names = names.split(",") if names else []
         declarations = []
         for argument, name in zip(of_f77["nfmpi_" + short].arguments, names, strict=True):
-            how, own = declaration(argument, False).split(" :: ")
+            how, own = declaration(argument).split(" :: ")
             declarations.append((how, name + ("(:)" if own.endswith("(*)") else "")))
         yield Procedure("nf90mpi_" + short, declarations, [f"status = nfmpi_{short}({', '.join(names)})"])
 
@@ -264,14 +264,14 @@ def parts():
     """(name in the template, lines) of all that the template leaves to this file."""
     generated = [*var_procedures(), *varn_procedures(), *vard_procedures(), *attribute_procedures(), *fill_procedures()]
     generics = {"nf90mpi_def_var": [f"nf90mpi_def_var_{n}" for n in ("Scalar", "oneDim", "ManyDims")],
-                "nf90mpi_put_att": ["nf90mpi_put_att_text"], "nf90mpi_get_att": ["nf90mpi_get_att_text"]}  # fmt: skip
+                "nf90mpi_put_att": ["nf90mpi_put_att_text"], "nf90mpi_get_att": ["nf90mpi_get_att_text"]}
     for procedure in generated:
         generics.setdefault(procedure.generic, []).append(procedure.name)
     passed = list(handed_on())
     yield "CONSTANTS", [f"  {kind}, parameter, public :: {name} = {value}" for kind, name, value in constants.of_f90()]
     yield "BODIES", bodies()
     yield "GENERICS", [line for name, members in generics.items() for line in (
-        f"  interface {name}", *continued("module procedure " + ", ".join(members), 4), "  end interface")]  # fmt: skip
+        f"  interface {name}", *continued("module procedure " + ", ".join(members), 4), "  end interface")]
     public = [*generics, *(p.name for p in passed), *(f.name for f in functions.f77_functions())]
     yield "PUBLIC", [f"  public :: {name}" for name in public]
     yield "PROCEDURES", [line for p in [*passed, *helpers(), *generated] for line in p.lines()]

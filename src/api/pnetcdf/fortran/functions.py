@@ -39,7 +39,7 @@ ARGUMENT_NAMES = {
     "idp": "dimid", "dimidsp": "dimids", "varidp": "varid", "lenp": "len", "xtypep": "xtype", "attnum": "attid",
     "ndimsp": "ndims", "nvarsp": "nvars", "ngattsp": "ngatts", "unlimdimidp": "unlimdimid", "nattsp": "natts",
     "array_of_requests": "req", "array_of_statuses": "status", "reqs": "req", "statuses": "status", "request": "req",
-}  # fmt: skip
+}
 
 OF_DIMENSIONS = {
     "start": 1,

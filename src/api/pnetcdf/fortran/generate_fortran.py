@@ -33,7 +33,7 @@ def passed(argument):
     types = {"selection": "const MPI_Offset*", "pieces": "const MPI_Offset*", "offset": "const MPI_Offset*",
              "record": "const MPI_Offset*", "offset_out": "MPI_Offset*", "text": "const char*", "text_out": "char*",
              "path_out": "char*", "dimids": "const int*", "int": "const int*", "index": "const int*",
-             "handle": "const MPI_Fint*", "info_out": "MPI_Fint*", "buffer": argument.c_type}  # fmt: skip
+             "handle": "const MPI_Fint*", "info_out": "MPI_Fint*", "buffer": argument.c_type}
     return f"{types.get(argument.kind, 'int*')} {argument.name}"
 
 
