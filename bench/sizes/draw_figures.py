@@ -1,7 +1,7 @@
 """Draws H's figures 10 and 11 anew, of what forebay-bench-sizes finds here: docs/internals/patches.md, "Sizes of larger
 runs".
 
-    ./dev bench patch-figures                     runs all, and draws docs/patch-loads.svg and docs/patch-scaling.svg
+    ./dev bench patch-figures                     runs all, and draws two pictures beside the docs' pages
     ./dev bench patch-figures --runs 8,16         the same with other numbers of ranks
     ./dev bench patch-figures --drawn bench/sizes/figures.json    draws what was found before, without any run
 
