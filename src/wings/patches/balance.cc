@@ -24,7 +24,7 @@ class Positions {
         grids_.push_back({MortonOrder(place->first), count_});
         count_ += grids_.back().order.cells();
       }
-      variables_.push_back({its, place->second});
+      variables_.emplace_back(its, place->second);
     }
   }
 

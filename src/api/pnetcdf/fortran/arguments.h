@@ -132,7 +132,7 @@ class TextIn {
 /// Copies text into a variable of Fortran: cut off, or padded with blanks.
 inline void copy_out(const char* text, char* fortran, std::size_t length) noexcept {
   const std::size_t copied = std::min(std::strlen(text), length);
-  std::memcpy(fortran, text, copied);
+  std::copy_n(text, copied, fortran);
   std::memset(fortran + copied, ' ', length - copied);
 }
 

@@ -26,7 +26,9 @@ struct OwnPart {
   /// Parts get their places in this order. No two parts have the same.
   struct Order {
     std::uint32_t major = 0, minor = 0;
-    auto operator<=>(const Order&) const = default;
+    bool operator<(const Order& other) const {
+      return major != other.major ? major < other.major : minor < other.minor;
+    }
   };
   std::uint32_t file = 0;  ///< from 0
   Order order;

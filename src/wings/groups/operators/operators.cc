@@ -253,7 +253,7 @@ std::vector<std::size_t> zfp_shape(bp::Type type, std::vector<std::size_t> exten
 
 std::string why_unreadable(const bp::Block& block) {
   if (block.operation.empty()) return {};
-  const std::string me = "values behind ADIOS's operator " + block.operation;
+  std::string me = "values behind ADIOS's operator " + block.operation;
   if (find_operator(block.operation) == nullptr) return me;
 #if !FOREBAY_BZIP2
   if (block.operation == "bzip2") return me + ", which this build lacks (libbz2)";
