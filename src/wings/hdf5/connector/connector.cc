@@ -42,7 +42,9 @@ const H5VL_class_t& connector_class() noexcept {
       H5VL_FOREBAY_VALUE,
       H5VL_FOREBAY_NAME,
       H5VL_FOREBAY_VERSION,
-      H5VL_CAP_FLAG_ASYNC,  // get_cap_flags adds those of the connector below
+      // get_cap_flags adds those of the connector below. H5VL_CAP_FLAG_ASYNC is not among them: only
+      // writes to log files go on behind the program.
+      0,
       initialize,
       terminate,
       {sizeof(H5VL_forebay_info_t), info_copy, info_cmp, info_free, info_to_str, info_from_str},

@@ -120,7 +120,6 @@ TEST_F(Connector, without_info_the_native_connector_stands_below) {
   uint64_t flags = 0;
   EXPECT_GE(H5Pget_vol_cap_flags(fapl, &flags), 0);
   EXPECT_NE(flags & H5VL_CAP_FLAG_NATIVE_FILES, 0U);
-  EXPECT_NE(flags & H5VL_CAP_FLAG_ASYNC, 0U);
   const hid_t file = H5Fcreate("plain.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
   ASSERT_GE(file, 0);
   char name[32] = "";
