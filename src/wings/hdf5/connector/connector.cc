@@ -42,8 +42,8 @@ const H5VL_class_t& connector_class() noexcept {
       H5VL_FOREBAY_VALUE,
       H5VL_FOREBAY_NAME,
       H5VL_FOREBAY_VERSION,
-      // get_cap_flags adds those of the connector below. H5VL_CAP_FLAG_ASYNC is not among them: only
-      // writes to log files go on behind the program.
+      // get_cap_flags adds those of the connector below. H5VL_CAP_FLAG_ASYNC is not among them:
+      // only writes to log files go on behind the program.
       0,
       initialize,
       terminate,
