@@ -14,7 +14,7 @@ import sys
 SKIPPED = 77
 
 
-def mount_small(directory, size):
+def mount_small(directory, size="2m"):
     """Mounts a file system of that size there. Returns why it could not."""
     if os.geteuid() != 0:
         return "not run: needs root, to mount a small file system"
