@@ -229,7 +229,7 @@ def attribute_procedures():
                 local.append(f"{kind}, allocatable :: found(:)")
                 body += ["allocate(found(max(length, 1_EightByteInt)))",
                          f"status = nfmpi_get_att_{f77}(ncid, varid, name, found)",
-                         "if (status == nf90_noerr .or. status == nf90_erange) values = found(1)"]
+                         "if ((status == nf90_noerr .or. status == nf90_erange) .and. length > 0) values = found(1)"]
             yield Procedure(f"nf90mpi_get_att_{one}{f90}", [*of_attribute, (f"{kind}, intent(out)", "values" + array)], body,
                             "nf90mpi_get_att", local)
 
