@@ -468,10 +468,12 @@ std::optional<Store::Loss> Store::find_loss() {
     const std::vector<Rank> me(with_me ? 1 : 0, comm_.rank());
     return all_of<Rank>(comm_.all_gather_bytes(raw_of(me), sizes));
   };
-  const std::vector<Rank> ranks = gathered(lost != 0);
-  if (ranks.empty()) return std::nullopt;
+  if (comm_.all_reduce(lost, Reduce::max) == 0) return std::nullopt;
+  // From here to the end of the exchange nobody may leave: the others would wait for its messages.
+  std::vector<Rank> ranks;
   Offers offers;
   outgoing.clear();
+  attempt_into(failed, [&] { ranks = gathered(lost != 0); });
   attempt_into(failed, [&] {
     outgoing = offers_to(ranks);
     for (const Message& message : outgoing) loss.told.push_back(message.to);

@@ -300,9 +300,6 @@ TEST_F(ParityTest, states_are_found_though_parity_cannot_be_read) {
 #ifdef FOREBAY_FAILING_MEMORY
 
 TEST_F(ParityTest, a_rank_without_memory_leaves_nobody_waiting_in_a_sync) {
-  if (std::getenv("FOREBAY_TEST_DELAYS") != nullptr)
-    GTEST_SKIP()
-        << "with late ranks others still wait at some allocation (internals/checkpoints.md)";
   int failures = 0;
   const auto tried = forebay_test::try_places(0, 1, [&](long allocation) {
     const auto who = static_cast<int>(allocation % ranks);
@@ -334,9 +331,6 @@ TEST_F(ParityTest, a_rank_without_memory_leaves_nobody_waiting_in_a_sync) {
 }
 
 TEST_F(ParityTest, a_rank_without_memory_leaves_nobody_waiting_at_the_opening) {
-  if (std::getenv("FOREBAY_TEST_DELAYS") != nullptr)
-    GTEST_SKIP()
-        << "with late ranks others still wait at some allocation (internals/checkpoints.md)";
   run(push_and_sync);
   int failures = 0;
   const auto tried = forebay_test::try_places(0, 3, [&](long allocation) {
