@@ -51,20 +51,18 @@ void FileBoxes::add(Count entry, std::uint32_t file) {
     box.first[d] = 0;
     if (grid_[d] > 0) box.last[d] = grid_[d] - 1;  // of records: no fewer than are there
   }
-  if (!is_possible(box)) return;
+  if (is_possible(box)) widen(file, box);
+}
+
+void FileBoxes::widen(const FileBoxes& other) {
+  for (const auto& [file, box] : other.boxes_) widen(file, box);
+}
+
+void FileBoxes::widen(std::uint32_t file, const ChunkBox& box) {
   const auto [place, is_new] = boxes_.emplace(file, box);
   if (is_new) return;
   place->second.widen(box.first);
   place->second.widen(box.last);
-}
-
-void FileBoxes::widen(const FileBoxes& other) {
-  for (const auto& [file, box] : other.boxes_) {
-    const auto [place, is_new] = boxes_.emplace(file, box);
-    if (is_new) continue;
-    place->second.widen(box.first);
-    place->second.widen(box.last);
-  }
 }
 
 bool FileBoxes::contains(Count entry, std::uint32_t file) const {

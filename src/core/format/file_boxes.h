@@ -55,6 +55,7 @@ class FileBoxes {
 
  private:
   std::vector<Count> coordinates(Count entry) const;
+  void widen(std::uint32_t file, const ChunkBox& box);
 
   std::vector<Count> grid_;  // chunks along each dimension; 0: without end
   Count parts_ = 1;          // 0: not known
